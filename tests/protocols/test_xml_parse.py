@@ -99,6 +99,18 @@ def test_the_schema_says_what_a_text_stands_for(name: str, text: str, value: obj
     assert (type(found), found, reply.problems) == (type(value), value, ())
 
 
+UNCLEAR = f"It is not clear where the value of <text> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}."
+OWN_TAGS = "Close each parameter by its own tag; put a value with tags into CDATA."
+TAGS_OF_OTHERS = ["<text>a 1</count>", "<text><![CDATA[a 1]]></count>", "<text><count>1</count>"]
+"""Parameters of which a closing and an opening tag are lost. What is left is no value of the first one."""
+TAGS_WITHIN = {
+    "<text>a</count><count>1</text>": "count",
+    "<text>a <count>1</count> b</text>": "count",
+    "<text><text>a</text>": "text",
+    "<text>a<text></text>": "text",
+}
+
+
 @pytest.mark.parametrize(
     ("params", "arguments", "told"),
     [
@@ -207,7 +219,16 @@ def test_a_correct_text_is_read_without_problems(params: str, arguments: dict[st
         (
             wrapped("<text>a</text> so <count>1</count>"),
             "line 1",
-            f"It is not clear where the value of <text> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}.",
+            UNCLEAR,
+        ),
+        *((wrapped(params), "line 1", UNCLEAR) for params in TAGS_OF_OTHERS),
+        *(
+            (
+                wrapped(params),
+                "line 1",
+                f"The value of <text> holds a tag of the parameter {own!r}. {OWN_TAGS}",
+            )
+            for params, own in TAGS_WITHIN.items()
         ),
         (wrapped("<text>a</text>", name=" "), "line 1", "<name> is empty. Write a tool's name in it."),
         (wrapped("", name="n" * 257), "line 1", "<name> has more than 256 characters. Write a tool's name in it."),

@@ -39,6 +39,7 @@ _CDATA_MARK = re.compile(r"<!\[CDATA\[|\]\]>")
 _CDATA_START = re.compile(r"\s*+<!\[CDATA\[")
 _PLAIN = re.compile(r"[^<]*+")
 _END = re.compile(r"\s*+(?:<[^<>]*+)?+\Z")
+_TAG = re.compile(r"</?+([^\s<>/]++)")
 _ENTITY = re.compile(r"&(?:\w+|#\d+|#x[0-9a-fA-F]+);")
 _TAGS_AS_TEXT = "<{}> holds tags outside of CDATA; they were read as text."
 
@@ -181,10 +182,7 @@ class ElementReader:
         return None
 
     def _mended(self, tag: str, start: int, piece: str, after: int) -> tuple[str, int]:
-        """Reads a value whose first `]]>` is not followed by its closing tag.
-
-        Returns it with the end of its element.
-        """
+        """Returns a value whose first `]]>` is not followed by its closing tag, and the end of its element."""
         self._repairs.look()
         for found in re.compile(rf"\]\]>\s*+</{re.escape(tag)}\s*+>").finditer(self._text, after):
             if self._is_structure(found.end()):
@@ -199,17 +197,17 @@ class ElementReader:
         return piece, self._loose_end(tag, after)
 
     def _loose_end(self, tag: str, position: int) -> int:
-        """Returns the end of an element with a wrong or missing closing tag.
+        """Returns the end of an element with a misspelt or missing closing tag.
 
         Raises:
-            Refusal: The end is unclear.
+            Refusal: The end is unclear, or the tag of another parameter stands there: one before it may be lost.
         """
         position = self.skip(position)
         closing = CLOSING.match(self._text, position)
         if CLOSES_BLOCK.match(self._text, position) or (closing is None and self._is_named_structure(position)):
             self._repairs.note(f"<{tag}> is not closed.", position)
             return position
-        if closing and self._is_structure(closing.end()):
+        if closing and closing[1] not in self.names and self._is_structure(closing.end()):
             self._repairs.note(f"{closing[0]} closes <{tag}>.", position)
             return closing.end()
         raise self._cut(tag, position) if self.is_end(position) else self._unclear(tag, position)
@@ -235,9 +233,22 @@ class ElementReader:
                         f"Text stands beside the CDATA of <{tag}>. Put the whole value into CDATA.",
                         place=line(text, position),
                     )
+                self._refuse_own_tags(tag, value, position)
                 self._repairs.note(_TAGS_AS_TEXT.format(tag), position)
                 return value, found.end()
+        if not text[position:end].strip():
+            raise self._unclear(tag, end)
         return text[position:end], self._loose_end(tag, end)
+
+    def _refuse_own_tags(self, tag: str, value: str, position: int) -> None:
+        """Refuses a value with a tag of this call in it: a tag before it may be damaged, and then it is no text."""
+        own = next((found[1] for found in _TAG.finditer(value) if found[1] in self.names or found[1] == tag), None)
+        if own is not None:
+            raise Refusal(
+                f"The value of <{tag}> holds a tag of the parameter {own[:40]!r}. Close each parameter by its own "
+                "tag; put a value with tags into CDATA.",
+                place=line(self._text, position),
+            )
 
     def _plain(self, tag: str, start: int, end: int) -> str:
         """Returns a value without markup: decoded if it is well-formed XML, else unchanged."""
