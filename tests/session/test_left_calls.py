@@ -340,3 +340,23 @@ async def test_a_call_that_was_given_up_unsent_does_not_begin_when_the_program_i
     )
     assert (paid, work.steps, shown(again)) == ([1], [], f"paid\n{NOT_RUN}")
     assert [call.status for call in again.results[0].metadata["program"].calls] == ["not_started", "answered"]
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["create_task(slow())", "ensure_future(slow())", "gather(slow(), slow())", "wait([slow()])", "shield(slow())"],
+)
+def test_a_program_that_starts_a_call_and_never_awaits_runs_nothing(start: str) -> None:
+    work = Work()
+    result = work.registry(work.slow).run_program(f"import asyncio\ntask = asyncio.{start}\n__result__ = 1")
+    assert (result.value, work.steps) == (1, [])
+    assert result.for_model.startswith("1\n[not run, because the program ended or gave the call up first: slow")
+
+
+@pytest.mark.parametrize("start", ["create_task(work())", "gather(work(), work())", "wait([work()])"])
+def test_work_that_is_started_outside_of_async_code_is_refused_in_plain_words(start: str) -> None:
+    source = f"async def work():\n    return 1\ndef f():\n    return asyncio.{start}\n__result__ = f()"
+    told = ToolRegistry().run_program(source).for_model
+    assert told.endswith("RuntimeError: no running event loop: call this in an async function, and await that one")
+    assert "/" not in told
+    assert "never awaited" not in told

@@ -21,6 +21,8 @@ LOSES = {
     "by a walrus": ("(__result__ := 1)\n__result__ = 2", ONE),
     "added to, then again": ("__result__ = 1\n__result__ += 2\n__result__ = 9", ONE),
     "read too late": ("__result__ = 1\n__result__ = 2\nprint(__result__)", ONE),
+    "by a loop's head": ("for __result__ in [1, 2]:\n    pass", ONE),
+    "by a with": ("__result__ = 1\nwith decimal.localcontext() as __result__:\n    pass\n__result__ = 3", TWO),
     "awaited": ("import asyncio\nawait asyncio.sleep(0)\n__result__ = 1\n__result__ = await echo(2)", ONE),
 }
 KEEPS = {

@@ -120,18 +120,22 @@ class AsyncShim(types.ModuleType):
 
     def gather(self, *awaitables: Any, return_exceptions: bool = False) -> Any:
         """All values in order, the work done in parallel."""
+        _require_loop(*awaitables)
         return asyncio.gather(*map(awaitable, awaitables), return_exceptions=return_exceptions)
 
     def create_task(self, work: Any, *, name: str | None = None, context: Any = None) -> Any:
         """Starts the work at the next turn."""
+        _require_loop(work)
         return asyncio.create_task(coroutine(work), name=name, context=context)
 
     def ensure_future(self, work: Any, *, loop: Any = None) -> Any:
         """The work as a future."""
+        _require_loop(work)
         return asyncio.ensure_future(awaitable(work), loop=loop)
 
     def shield(self, work: Any) -> Any:
         """Keeps the work from being cancelled with its waiter."""
+        _require_loop(work)
         return asyncio.shield(awaitable(work))
 
     def wait_for(self, work: Any, timeout: float | None) -> Any:
@@ -140,10 +144,14 @@ class AsyncShim(types.ModuleType):
 
     def wait(self, works: Any, **options: Any) -> Any:
         """(done, pending); coroutines may be given too."""
+        works = list(works)
+        _require_loop(*works)
         return asyncio.wait([asyncio.ensure_future(awaitable(work)) for work in works], **options)
 
     def as_completed(self, works: Any, *, timeout: float | None = None) -> Iterator[Any]:
         """Awaitables in the order in which they are done."""
+        works = list(works)
+        _require_loop(*works)
         # CPython makes a set of them: works that are not futures by then would start in any order.
         return asyncio.as_completed([asyncio.ensure_future(awaitable(work)) for work in works], timeout=timeout)
 
@@ -177,6 +185,16 @@ async def _awaiting(value: Awaitable[Any]) -> Any:
 
 async def _alone(main: Any) -> Any:
     return await awaitable(main)
+
+
+def _require_loop(*works: Any) -> None:
+    """Refuses work outside of async code. Closed coroutines give no warning, which would name a place of the host."""
+    if _running() is not None:
+        return
+    for work in works:
+        if inspect.iscoroutine(work):
+            work.close()
+    raise RuntimeError("no running event loop: call this in an async function, and await that one")
 
 
 def _running() -> Any:

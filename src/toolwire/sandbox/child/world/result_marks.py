@@ -97,12 +97,36 @@ class _Marks(ast.NodeTransformer):
             node.value = _call(ASSIGNED, _call(READ, node.value))
         return node
 
+    def visit_For(self, node: ast.For) -> ast.AST:
+        return self._note_target(node, node.target)
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        return self._note_target(node, node.target)
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        return self._note_target(node, *_names_given(node))
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
+        return self._note_target(node, *_names_given(node))
+
+    def _note_target(self, node: Any, *targets: ast.expr) -> ast.AST:
+        """Puts the call in front of the body of a statement that assigns by its head."""
+        self.generic_visit(node)
+        if self._is_result(*targets):
+            value = ast.copy_location(ast.Name(id=RESULT, ctx=ast.Load()), targets[0])
+            node.body.insert(0, ast.copy_location(ast.Expr(value=_call(ASSIGNED, value)), targets[0]))
+        return node
+
     def _is_result(self, *targets: ast.expr) -> bool:
         return not self._is_inner and any(
             isinstance(node, ast.Name) and node.id == RESULT and isinstance(node.ctx, ast.Store)
             for target in targets
             for node in ast.walk(target)
         )
+
+
+def _names_given(node: ast.With | ast.AsyncWith) -> list[ast.expr]:
+    return [item.optional_vars for item in node.items if item.optional_vars is not None]
 
 
 def _call(function: str, value: ast.expr) -> ast.Call:

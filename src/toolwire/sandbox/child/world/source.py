@@ -26,6 +26,8 @@ AWAITABLE = "awaitable of"
 _TAKERS = frozenset(
     {"gather", "create_task", "ensure_future", "wait", "wait_for", "as_completed", "shield", "to_thread", "run"}
 )
+_STARTERS = _TAKERS - {"run", "to_thread", "wait_for"}
+"""Functions of asyncio that need a running loop when they are called."""
 _COLLECTORS = frozenset({"append", "add", "insert", "extend"})
 _PASS_ON = frozenset({"map", "list", "tuple", "set", "enumerate", "zip", "values", "items", "reversed", "sorted"})
 
@@ -72,12 +74,30 @@ def _prepare(
         join_paths(tree, paths, frozenset(_assigned(tree)))
     # Walking the tree is a tenth of a small program's time: do it only if the text can hold such nodes.
     caught = tuple(_caught(tree)) if "except" in text else ()
+    if "asyncio" in text:
+        _begin_loop(tree)
     if "await" in text or "async" in text:
         _Waiting(frozenset(tools) - frozenset(_assigned(tree))).mark(tree)
     _keep_trailing(tree)
     mark_results(tree, text)
     code = compile(tree, FILENAME, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return CompiledProgram(code=code, is_async=bool(code.co_flags & inspect.CO_COROUTINE), caught=caught)
+
+
+def _begin_loop(tree: ast.Module) -> None:
+    """Makes a program that starts work at its top, and never awaits there, one that runs in the loop all the same."""
+    nodes = list(_inside(tree))
+    if any(map(_awaits, nodes)) or not any(isinstance(node, ast.Call) and _starts(node.func) for node in nodes):
+        return
+    first = next((at for at, node in enumerate(tree.body) if not isinstance(node, ast.ImportFrom)), 0)
+    place = tree.body[first]
+    function = ast.Name(id=AWAITABLE, ctx=ast.Load())
+    nothing = ast.Await(value=ast.Call(func=function, args=[ast.Constant(value=None)], keywords=[]))
+    tree.body.insert(first, ast.fix_missing_locations(ast.copy_location(ast.Expr(value=nothing), place)))
+
+
+def _starts(function: ast.AST) -> bool:
+    return isinstance(function, ast.Attribute) and _base_name(function) == "asyncio" and function.attr in _STARTERS
 
 
 def _keep_trailing(tree: ast.Module) -> None:
