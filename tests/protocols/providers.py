@@ -17,11 +17,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.patience import PATIENCE_S
+from tests.protocols.schema_rules import check_anthropic, check_gemini, check_openai
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANTHROPIC_KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
-IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+MAGIC = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+IMAGE_TYPES = set(MAGIC)
+IMAGE_LIMIT_BYTES = 5 << 20
 
 
 class Provider:
@@ -55,11 +58,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         state: Provider = self.server.state  # type: ignore[attr-defined]
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        state.requests.append(body)
+        sent = self.rfile.read(int(self.headers["Content-Length"])).decode()
         check = next(rule for part, rule in RULES.items() if part in self.path)
         try:
+            body = json.loads(sent, parse_constant=_refuse_constant)
+            state.requests.append(body)
+            json.dumps(body, ensure_ascii=False).encode()
+            _check_images(body)
             check(body)
+        except UnicodeEncodeError:
+            return self._send(400, "application/json", '{"error": {"message": "a lone surrogate is no Unicode"}}')
         except AssertionError as error:
             return self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}))
         answer = state.script.pop(0)
@@ -77,6 +85,40 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Nothing is printed."""
+
+
+def _refuse_constant(word: str) -> None:
+    raise AssertionError(f"{word} is not JSON")
+
+
+def _check_images(value: Any) -> None:
+    """Refuses an image whose bytes are not of the type that it names, or too many."""
+    if isinstance(value, list):
+        for inner in value:
+            _check_images(inner)
+        return
+    if not isinstance(value, dict):
+        if isinstance(value, str) and value.startswith("data:image/"):
+            head, _, data = value.partition(";base64,")
+            _check_image(head.removeprefix("data:"), data)
+        return
+    if value.get("type") == "base64":
+        _check_image(value["media_type"], value["data"])
+    inline = value.get("inlineData") or value.get("inline_data")
+    if isinstance(inline, dict):
+        kind = inline.get("mimeType") or inline.get("mime_type")
+        if isinstance(kind, str) and kind.startswith("image/"):
+            # The SDK writes bytes in the alphabet for URLs.
+            _check_image(kind, inline["data"].replace("-", "+").replace("_", "/"))
+    for inner in value.values():
+        _check_images(inner)
+
+
+def _check_image(kind: str, data: str) -> None:
+    content = base64.b64decode(data, validate=True)
+    assert kind in IMAGE_TYPES, f"{kind} is not supported"
+    assert content.startswith(MAGIC[kind]), f"the image does not appear to be {kind}"
+    assert len(content) <= IMAGE_LIMIT_BYTES, "image exceeds 5 MB maximum"
 
 
 def _event(event: Any) -> str:
@@ -104,6 +146,7 @@ def _function(function: dict[str, Any]) -> None:
     assert NAME.fullmatch(function["name"]), f"name {function['name']!r} does not match"
     if function.get("strict"):
         _strict(function["parameters"])
+    check_openai(function["parameters"])
 
 
 def _chat(body: dict[str, Any]) -> None:
@@ -134,7 +177,8 @@ def _responses(body: dict[str, Any]) -> None:
         _function(tool)
     calls = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
     outputs = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
-    assert len(set(calls)) == len(calls), f"duplicate item found: {calls}"
+    ids = [item[key] for item in body["input"] for key in ("id", "call_id") if key in item and "output" not in item]
+    assert len(set(ids)) == len(ids), f"duplicate item found: {ids}"
     assert sorted(calls) == sorted(outputs), f"no tool output found for function call {set(calls) ^ set(outputs)}"
     for item in body["input"]:
         if item.get("type") == "function_call_output" and not isinstance(item["output"], str):
@@ -144,7 +188,7 @@ def _responses(body: dict[str, Any]) -> None:
 def _messages(body: dict[str, Any]) -> None:
     for tool in body.get("tools", []):
         assert NAME.fullmatch(tool["name"]), f"name {tool['name']!r} does not match"
-        assert tool["input_schema"]["type"] == "object"
+        check_anthropic(tool["input_schema"])
         for key in tool["input_schema"].get("properties", {}):
             assert ANTHROPIC_KEY.fullmatch(key), f"property keys should match pattern; {key!r} does not"
     waiting: list[str] = []
@@ -176,6 +220,8 @@ def _contents(body: dict[str, Any]) -> None:
         for declaration in tool["functionDeclarations"]:
             assert GEMINI_NAME.fullmatch(declaration["name"])
             assert not ("parameters" in declaration and "parametersJsonSchema" in declaration)
+            if "parametersJsonSchema" in declaration:
+                check_gemini(declaration["parametersJsonSchema"])
             if "parameters" in declaration:
                 assert "$ref" not in json.dumps(declaration["parameters"])
     waiting: list[tuple[str, str | None]] = []

@@ -13,6 +13,7 @@ from toolwire.definition.arguments.problems import Found, complaint, told, unexp
 from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
 from toolwire.definition.docstring import Docs
+from toolwire.definition.json_schema.current_draft import read_outside_forms
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
 from toolwire.definition.promised_output import output_check
@@ -284,7 +285,7 @@ def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, An
         return {"type": "object", "properties": {}}
     if not isinstance(cast("object", schema), Mapping):
         raise DefinitionError(f"{label}: input_schema must be a JSON schema as a dict, not {shown(schema)}")
-    copied = copy.deepcopy(dict(schema))
+    copied = read_outside_forms(copy.deepcopy(dict(schema)))
     if copied.setdefault("type", "object") != "object":
         raise DefinitionError(f'{label}: input_schema must have "type": "object", not {shown(copied["type"])}')
     return copied

@@ -113,7 +113,21 @@ def _compiled(rewritten: _Rewriting) -> SchemaPattern | None:
     return SchemaPattern(found_in=_searching(validator), states=rewritten.states)
 
 
+_OF_ECMA: tuple[tuple[str, str], ...] = (
+    (r"\[\^\]", r"[\\s\\S]"),
+    (r"\[\]", r"(?!)"),
+    (r"\\c[A-Za-z]", "x"),
+    (r"\\[pP]\{[^{}]{1,64}\}", r"\\w"),
+    (r"\\u\{[0-9A-Fa-f]{1,6}\}", "x"),
+    (r"\\k<\w{1,64}>", ""),
+    (r"\(\?<(?=[A-Za-z_])", "(?P<"),
+)
+"""Forms of ECMA-262 that Python lacks, each with one that it has, to tell them from broken patterns."""
+
+
 def _refuse_broken(pattern: str, label: str) -> None:
+    for form, other in _OF_ECMA:
+        pattern = re.sub(form, other, pattern)
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -30,7 +30,7 @@ from toolwire.vocabulary.errors import DefinitionError
 
 _LOG = logging.getLogger("toolwire.definition")
 
-_UNUSABLE = (Unresolvable, RecursionError, ValueError)
+_UNUSABLE = (Unresolvable, RecursionError, ValueError, TypeError)
 """Exceptions for references that lead nowhere or in circles, or are malformed."""
 
 
@@ -50,6 +50,10 @@ def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
     except ValueError as error:
         raise DefinitionError(
             f"{label}: an `$id` of the schema is not a URL ({error}): mend it or leave it out"
+        ) from error
+    except TypeError as error:
+        raise DefinitionError(
+            f"{label}: true or false stands for a schema, which the draft of its '$schema' has not: leave '$schema' out"
         ) from error
     for reference in references(schema):
         if not reference.startswith("#"):

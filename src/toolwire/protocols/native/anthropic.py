@@ -7,16 +7,16 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, next_call, present
+from toolwire.protocols.native.declared_schema import add_to_description
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.provider_schema import plain_properties_named
 from toolwire.protocols.native.streams.block_events import BlockAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     NO_CALLS,
-    Dialect,
     Written,
     WrittenCall,
     find_stray_arguments,
@@ -30,7 +30,6 @@ from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
-_NAMED = Dialect(schema=properties_named, restore=properties_restored)
 _AT_LIMIT = frozenset({"max_tokens", "model_context_window_exceeded"})
 _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"})
 _FOREIGN = frozenset({"output_text", "refusal", "tool_result", "image_url"})
@@ -46,7 +45,8 @@ class Anthropic(NativeProtocol):
     call_form = "a content block of the type `tool_use`"
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
-        return {**head, "input_schema": properties_named(tool)}
+        schema, words = plain_properties_named(tool)
+        return {**add_to_description(head, words), "input_schema": schema}
 
     def take_apart(self, body: Any) -> Written | None:
         blocks = _blocks(body)

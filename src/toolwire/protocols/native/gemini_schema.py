@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
+from toolwire.definition.json_schema.walk import mapped
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.provider_schema import inlined, mapped, properties_named, references_alone
+from toolwire.protocols.native.provider_schema import inlined, properties_named, references_alone
 
 _KEPT = frozenset(
     {"type", "format", "title", "description", "enum", "minItems", "maxItems", "minimum", "maximum", "nullable"}
@@ -33,7 +34,7 @@ def json_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]
 
     References are kept, with no other keyword beside them. `const` becomes an `enum` with one value.
     """
-    told = mapped(references_alone(schema), _without_const)
+    told = mapped(references_alone(schema), _in_this_form)
     return told, tuple(_required_cycles(schema))
 
 
@@ -46,6 +47,14 @@ def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     dropped: set[str] = set()
     told = _older(whole, dropped)
     return told, (*lost, *(f"{word!r} cannot be expressed here" for word in sorted(dropped)))
+
+
+def _in_this_form(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns a schema without `const`, and with a property for each name that is required."""
+    required = cast("Any", node.get("required"))
+    properties = cast("dict[str, Any]", node.get("properties", {}))
+    unlisted: dict[str, Any] = {name: {} for name in required or () if name not in properties}
+    return _without_const({**node, "properties": {**properties, **unlisted}} if unlisted else node)
 
 
 def _without_const(node: dict[str, Any]) -> dict[str, Any]:
@@ -92,6 +101,8 @@ def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
         told["properties"] = {
             name: _older(inner, dropped) for name, inner in cast("dict[str, Any]", node["properties"]).items()
         }
+    if "required" in told:
+        told["required"] = [name for name in told["required"] if name in told.get("properties", {})]
     if told.get("type") == "array" or "items" in node:
         told["items"] = _older(node.get("items", {}), dropped)
     dropped.update(_unsaid(node))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_call, object_text, present
+from toolwire.protocols.native.declared_schema import add_to_description, plain_parameters, schema_for_providers
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
@@ -35,7 +35,7 @@ from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(
-    schema=shared_input_schema,
+    schema=schema_for_providers,
     restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
 )
 """The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
@@ -136,7 +136,8 @@ def _answer(result: ToolResult) -> dict[str, Any]:
 def function_fields(tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
     """Returns the head and the parameters, and `strict` if the tool can be strict."""
     if strict_problems(tool):
-        return {**head, "parameters": shared_input_schema(tool)}
+        schema, words = plain_parameters(tool)
+        return {**add_to_description(head, words), "parameters": schema}
     return {**head, "parameters": strict_schema(tool), "strict": True}
 
 

@@ -109,6 +109,9 @@ def _item_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
         call = next_call(calls)
         arguments = object_text(kept.get("arguments") or "{}")
         identity = call.id or text_in(item, "call_id")
+        if identity != text_in(item, "call_id"):
+            # An item whose call had the id of another one may have its item's id too.
+            kept.pop("id", None)
         return {**kept, "call_id": identity, "name": history_name(call.name), "arguments": arguments}
     if text_in(item, "type") == "message":
         return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.derived import once_per_schema, shared_input_schema
+from toolwire.definition.derived import once_per_schema
+from toolwire.definition.json_schema.walk import mapped, with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
+from toolwire.protocols.native.declared_schema import plain_parameters, schema_for_providers
 from toolwire.protocols.tool_names import property_name
 
 _BESIDE = frozenset({"$defs", "definitions", "$schema", "$id", "$comment"})
@@ -44,7 +46,17 @@ def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
 @once_per_schema
 def properties_named(tool: Tool) -> dict[str, Any]:
     """Returns the tool's parameters with property names that every provider accepts. All callers share them."""
-    schema = shared_input_schema(tool)
+    return _with_names(schema_for_providers(tool))
+
+
+@once_per_schema
+def plain_properties_named(tool: Tool) -> tuple[dict[str, Any], str]:
+    """Returns `plain_parameters` with these property names, and what the description must say."""
+    schema, words = plain_parameters(tool)
+    return _with_names(schema), words
+
+
+def _with_names(schema: dict[str, Any]) -> dict[str, Any]:
     names = {name: property_name(name) for name in schema.get("properties", {})}
     if all(name == written for name, written in names.items()):
         return schema
@@ -67,34 +79,6 @@ def properties_restored(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]
 @once_per_schema
 def _own_names(tool: Tool) -> dict[str, str]:
     return {property_name(parameter.name): parameter.name for parameter in tool.visible_parameters}
-
-
-def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Returns the schema with `change` applied to every schema in it, outermost first."""
-    if not isinstance(schema, dict):
-        return schema
-    return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: mapped(inner, change))
-
-
-def with_inner(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Returns the schema with `change` applied to its direct subschemas."""
-    node = dict(schema)
-    for key, value in schema.items():
-        if key in _KEYED and isinstance(value, dict):
-            node[key] = {name: change(item) for name, item in cast("dict[str, Any]", value).items()}
-        elif key in _LISTED and isinstance(value, list):
-            node[key] = [change(item) for item in cast("list[Any]", value)]
-        elif key in _SINGLE:
-            node[key] = change(value)
-    return node
-
-
-_KEYED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
-_LISTED = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SINGLE = frozenset(
-    {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
-    | {"unevaluatedItems", "unevaluatedProperties"}
-)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from toolwire.definition.arguments.untaken_nulls import takes_null
-from toolwire.definition.derived import once_per_schema, shared_input_schema
+from toolwire.definition.derived import once_per_schema
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.json_schema.walk import with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, path_text, resolve
-from toolwire.protocols.native.provider_schema import references_alone, with_inner
+from toolwire.protocols.native.declared_schema import schema_for_providers
+from toolwire.protocols.native.provider_schema import references_alone
 
 PROPERTY_LIMIT = 5_000
 """Maximum number of properties of all objects in one schema."""
@@ -46,6 +48,7 @@ _LEFT_OUT = frozenset(
     }
     | {"contentEncoding", "contentMediaType"}
 )
+_COMBINING = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if")
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
@@ -58,23 +61,23 @@ def strict_problems(tool: Any) -> tuple[str, ...]:
 @once_per_schema
 def strict_schema(tool: Tool) -> dict[str, Any]:
     """Returns the strict parameters of a tool that has no `strict_problems`. All callers share them."""
-    return references_alone(_strict(shared_input_schema(tool)))
+    return references_alone(_strict(schema_for_providers(tool)))
 
 
 @bounded
 def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns arguments that follow `strict_schema` without the nulls of omitted optional properties."""
-    schema = shared_input_schema(tool)
+    schema = schema_for_providers(tool)
     return _restored(arguments, schema, schema)
 
 
 @once_per_schema
 def _strict_problems(tool: Tool) -> tuple[str, ...]:
-    return tuple(_problems(shared_input_schema(tool)))
+    return tuple(_problems(schema_for_providers(tool)))
 
 
 def _problems(root: dict[str, Any]) -> Iterator[str]:
-    if root.get("type") != "object" or "anyOf" in root:
+    if root.get("type") != "object" or not root.keys().isdisjoint(_COMBINING):
         yield "the parameters are not a plain object"
         return
     properties = enums = 0
@@ -108,7 +111,7 @@ def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ..
             (inner, (*place, name), 0) for name, inner in cast("dict[str, Any]", node.get("$defs") or {}).items()
         )
         waiting.extend((inner, place, level) for inner in cast("list[Any]", node.get("anyOf") or []))
-        waiting.append((node.get("items"), (*place, "items"), level + 1))
+        waiting.append((node.get("items") or None, (*place, "items"), level + 1))
 
 
 def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
@@ -123,8 +126,11 @@ def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
     kinds = cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]
     if "object" in kinds and (problem := _open_object(node, is_root=is_root)):
         yield problem
-    if "array" in kinds and not isinstance(node.get("items"), dict):
+    if "array" in kinds and not node.get("items"):
         yield "an array of anything is allowed, and strict mode needs the items' type"
+    unknown = [name for name in node.get("required", []) if name not in node.get("properties", {})]
+    if unknown:
+        yield f"{', '.join(map(repr, unknown[:8]))} is required, and no property"
     if any(mark in str(node.get("pattern", "")) for mark in _LOOKAROUND):
         yield "the pattern looks ahead or behind, which strict mode cannot"
 

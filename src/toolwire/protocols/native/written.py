@@ -86,7 +86,7 @@ class Reader:
         ids: set[str] = set()
         for index, call in enumerate(written.calls):
             # A result names its call by the id alone, so a second call of the same id gets another one.
-            unique = call if call.id not in ids else replace(call, id="")
+            unique = call if call.id not in ids else with_made_id(index, call)
             read, found = self.call(index, unique, is_read=not too_much)
             ids.add(read.id)
             calls.append(read)
@@ -174,6 +174,11 @@ def without_stray(holder: Mapping[str, Any], own: str) -> dict[str, Any]:
 def history_name(name: str) -> str:
     """Returns the name of a call for a request's history, also of a call without one."""
     return provider_name(name) or "unnamed"
+
+
+def with_made_id(index: int, call: WrittenCall) -> WrittenCall:
+    """Returns the call with an id that toolwire makes of its own id and its position."""
+    return replace(call, id=made_id(index, call.name, {"id": call.id}))
 
 
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
-from toolwire.protocols.native.written import Reader, WrittenCall
+from toolwire.protocols.native.written import Reader, WrittenCall, with_made_id
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
 
 
@@ -36,7 +35,8 @@ class LiveCalls:
             return
         self._ended.add(key)
         is_first = self._owners.setdefault(call.id, key) == key
-        found, problems = self._reader.call(self._indexes[key], call if is_first else replace(call, id=""))
+        index = self._indexes[key]
+        found, problems = self._reader.call(index, call if is_first or not call.id else with_made_id(index, call))
         is_read = all(problem.repaired for problem in problems)
         yield CallEnded(index=self._indexes[key], call=found if is_read else None)
 

@@ -1,0 +1,110 @@
+"""Schemas of older drafts, and of careless writers, in the words of JSON Schema 2020-12."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from toolwire.definition.json_schema.walk import mapped, with_inner
+from toolwire.definition.words import pointed
+
+_BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")
+"""Keywords whose value stays true or false."""
+
+_DEFINITION = re.compile(r"#|#/(?:\$defs|definitions)/[^/]+")
+"""A reference that stays right wherever the parts of its schema go."""
+
+_VALUES = frozenset({"default", "const", "example", "examples"})
+"""Keywords whose value is data, so that null is a value."""
+
+
+def read_outside_forms(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema in a form that can be checked, where its writer's meaning is plain.
+
+    A keyword that is null, as Go writes an empty list, is left out. A root of the one type object in a list has that
+    type. Words of older drafts are rewritten unless the schema names such a draft.
+    """
+    found = cast("dict[str, Any]", mapped(schema, _without_nulls))
+    kinds = found.get("type")
+    if isinstance(kinds, list) and "object" in kinds and set(cast("list[Any]", kinds)) <= {"object", "null"}:
+        found["type"] = "object"
+    if "/draft-0" in str(found.get("$schema")) or not _has_older_words(found):
+        return found
+    return cast("dict[str, Any]", mapped(move_targets(found), write_in_current_draft))
+
+
+def _without_nulls(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if value is not None or key in _VALUES}
+
+
+def _has_older_words(schema: dict[str, Any]) -> bool:
+    found = False
+
+    def look(node: dict[str, Any]) -> dict[str, Any]:
+        nonlocal found
+        exclusive = (node.get("exclusiveMinimum"), node.get("exclusiveMaximum"))
+        is_older = isinstance(node.get("items"), list) or any(isinstance(value, bool) for value in exclusive)
+        found = found or is_older or isinstance(node.get("dependencies"), dict)
+        return node
+
+    mapped(schema, look)
+    return found
+
+
+def write_in_current_draft(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns one schema in the words of 2020-12. Those of older drafts have the same meaning there."""
+    told = {key: value for key, value in node.items() if key != "$schema"}
+    if isinstance(told.get("items"), list):
+        if first := told.pop("items"):
+            told["prefixItems"] = first
+        if "additionalItems" in told:
+            told["items"] = told["additionalItems"]
+    told.pop("additionalItems", None)
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(told.get(exclusive), bool) and told.pop(exclusive) and bound in told:
+            told[exclusive] = told.pop(bound)
+    for name, needs in cast("dict[str, Any]", told.pop("dependencies", {})).items():
+        key = "dependentRequired" if isinstance(needs, list) else "dependentSchemas"
+        told[key] = {**told.get(key, {}), name: needs}
+    kinds = told.get("type")
+    if (kinds == "array" or (isinstance(kinds, list) and "array" in kinds)) and "items" not in told:
+        told["items"] = {}
+    # No provider reads true or false as a schema, but for these.
+    open_or_closed = {key: told[key] for key in _BOOLEAN if key in told}
+    return {**with_inner(told, _as_object), **open_or_closed}
+
+
+def _as_object(schema: Any) -> Any:
+    return {} if schema is True else {"not": {}} if schema is False else schema
+
+
+def move_targets(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema with a definition for each target of a reference that is none.
+
+    Properties are renamed, and the places of a tuple's items change, so a reference by place would lead nowhere.
+    """
+    definitions = dict(cast("dict[str, Any]", schema.get("$defs", {})))
+    names: dict[str, str] = {}
+
+    def redirected(node: dict[str, Any]) -> dict[str, Any]:
+        reference = node.get("$ref")
+        if not isinstance(reference, str) or _DEFINITION.fullmatch(reference):
+            return node
+        if pointed(reference, schema) is None:
+            return node
+        if reference not in names:
+            names[reference] = next(
+                name for number in range(len(definitions) + 1) if (name := f"target_{number}") not in definitions
+            )
+            definitions[names[reference]] = {}
+        return {**node, "$ref": f"#/$defs/{names[reference]}"}
+
+    found = mapped(schema, redirected)
+    done = 0
+    while done < len(names):
+        reference, name = list(names.items())[done]
+        definitions[name] = mapped(pointed(reference, schema), redirected)
+        done += 1
+    if not names:
+        return schema
+    return {**found, "$defs": {**definitions, **found.get("$defs", {})}}
