@@ -274,9 +274,11 @@ def _alias(field: Any) -> str | None:
 def _by_pydantic(value: Any) -> Any:
     """Returns URLs, addresses, patterns and similar values as pydantic writes them, and other values unchanged."""
     # Imported here: a tool defined by a schema never needs it.
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
+    from pydantic_core import PydanticSerializationError
+
+    from toolwire.definition.arguments.json_values import json_form
 
     try:
-        return to_jsonable_python(value)
+        return json_form(value)
     except PydanticSerializationError:
         return value
