@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.arguments.canonical import canonical
+from toolwire.definition.arguments.proposals import told_proposals
 from toolwire.definition.binding import Binding, Bindings, States
 from toolwire.definition.declared import (
     NOTHING,
@@ -244,7 +245,8 @@ class Tool:
         if compiled is None or compiled[1] is not self.bindings.current:
             compiled = self._compile()
         form, bindings = compiled
-        values = form.read(cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments))
+        given = cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments)
+        values = told_proposals(form.read(given), given, form.read)
         if bindings or self.check is not None:
             return self._bind_and_check(values, form, bindings, states)
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
