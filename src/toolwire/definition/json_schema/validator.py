@@ -115,6 +115,17 @@ class Validator:
         finally:
             RUN.reset(token)
 
+    def fits(self, node: Any, value: Any) -> bool:
+        """True if the value fits this part of the schema. False also if that cannot be found out."""
+        token = RUN.set(SchemaRun(patterns=self._patterns))
+        try:
+            part = self._validator.evolve(schema=brief(node))
+            return next(part.iter_errors(brief(value)), None) is None
+        except (Exceeded, *_UNUSABLE):
+            return False
+        finally:
+            RUN.reset(token)
+
     def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
         """Returns the problem of arguments that are too large to check. For small arguments the schema is at fault."""
         values, characters = _size(arguments)
