@@ -14,10 +14,10 @@ from toolwire.definition.arguments.problems import Found, complaint, told, unexp
 from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
 from toolwire.definition.docstring import Docs
+from toolwire.definition.json_schema.required_defaults import RequiredDefaults
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
 from toolwire.definition.promised_output import output_check
-from toolwire.definition.required_defaults import RequiredDefaults
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.schema_function import (
     context_first,
