@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from functools import partial
@@ -14,6 +15,7 @@ from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
 from toolwire.definition.docstring import Docs
 from toolwire.definition.json_schema.current_draft import read_outside_forms
+from toolwire.definition.json_schema.required_defaults import RequiredDefaults
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
 from toolwire.definition.promised_output import output_check
@@ -38,6 +40,8 @@ from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:
     from toolwire.definition.json_schema.validator import Validator
+
+_LOG = logging.getLogger("toolwire.arguments")
 
 
 def from_schema(
@@ -184,7 +188,13 @@ class SchemaShape:
         exact = _without(self._exact, hidden)
         validator = Validator(exact, self._patterns, self._label)
         return SchemaForm(
-            _without(self._schema, hidden), exact, hidden, never_given, takable_by(self._signature), validator
+            _without(self._schema, hidden),
+            exact,
+            hidden,
+            never_given,
+            takable_by(self._signature),
+            validator,
+            label=self._label,
         )
 
     @bounded
@@ -193,7 +203,8 @@ class SchemaShape:
 
         Otherwise the schema's order.
         """
-        required = self._fields.get("required", [])
+        is_required = cast("SchemaForm", form).is_required
+        required = [name for name in cast("list[str]", self._fields.get("required", [])) if is_required(name)]
         ordered = sorted(self._fields.get("properties", {}), key=lambda name: name not in required)
         return tuple(self._parameter(name, name in required, form) for name in ordered)
 
@@ -232,7 +243,10 @@ class SchemaForm:
         never_given: frozenset[str],
         takable: frozenset[str] | None,
         validator: Validator,
+        *,
+        label: str,
     ) -> None:
+        self._label = label
         self.input_schema = schema
         self.hidden = hidden
         self._never_given = never_given
@@ -244,6 +258,7 @@ class SchemaForm:
             if isinstance(node, dict) and "default" in node
         }
         self._validator = validator
+        self._required_defaults = RequiredDefaults(exact, validator.fits)
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
         """Returns the arguments as JSON types with defaults filled in, or all problems."""
@@ -259,12 +274,19 @@ class SchemaForm:
                 values[name] = plain(value)
             except Unrepresentable as error:
                 problems.append(told(_unrepresentable(name, value, error)))
+        filled = self._required_defaults.fill_in(values)
         with closing(self._validator.problems(values)) as found:
             wrong = complaint(chain(problems, found))
         if wrong is not None:
             return wrong
+        for path in filled:
+            _LOG.info("%s: %s: it is required and was not given: its default is filled in", self._label, path)
         missing = {name: copy.deepcopy(default) for name, default in self._defaults.items() if name not in values}
         return {**values, **missing}
+
+    def is_required(self, name: str) -> bool:
+        """False for a property whose default is filled in although the schema requires it."""
+        return name not in self._required_defaults.of_root()
 
     def is_default(self, name: str, value: Any) -> bool:  # noqa: ARG002  # a function's form needs them
         """Always False, because defaults in a schema are JSON."""

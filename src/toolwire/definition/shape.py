@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
@@ -67,6 +67,10 @@ class ArgumentProblem:
     """
     message: str
     """One sentence for a model: the mistake, the expected value and the given value."""
+    place: tuple[str | int, ...] = field(default=(), repr=False, compare=False)
+    """The steps of the path, if there are proposals."""
+    proposals: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    """Values that may be meant. The message does not name them: `told_proposals` tells the first one that fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from toolwire.definition.arguments.canonical import canonical
+from toolwire.definition.arguments.canonical import canonical, typed
+from toolwire.definition.arguments.proposals import told_proposals
 from toolwire.definition.binding import Binding, Bindings, States
 from toolwire.definition.declared import (
     NOTHING,
@@ -49,6 +50,7 @@ __all__ = [
     "Tool",
     "Validated",
     "canonical",
+    "typed",
 ]
 
 Check = Callable[[dict[str, Any]], str | None]
@@ -244,10 +246,15 @@ class Tool:
         if compiled is None or compiled[1] is not self.bindings.current:
             compiled = self._compile()
         form, bindings = compiled
-        values = form.read(cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments))
+        given = cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments)
+        values = told_proposals(form.read(given), given, form.read)
         if bindings or self.check is not None:
             return self._bind_and_check(values, form, bindings, states)
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
+
+    def takes_json(self, name: str) -> bool:
+        """True if the parameter's values stay the JSON types that a model writes."""
+        return self._form().is_certain(name)
 
     def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
         """Calls the function with these arguments. If `is_async`, the result is an awaitable or an async generator.

@@ -36,18 +36,24 @@ _FORMATS = {
 
 _ARTICLES = {"string": "a ", "number": "a ", "boolean": "a ", "integer": "an ", "array": "an ", "object": "an "}
 
-_BOUNDS = {
+_NUMBER_BOUNDS = {
     "minimum": "at least {}",
     "exclusiveMinimum": "more than {}",
     "maximum": "at most {}",
     "exclusiveMaximum": "less than {}",
     "multipleOf": "a multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "pattern": "matching {}",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
 }
+_BOUNDS: Mapping[str, Mapping[str, str]] = {
+    "integer": _NUMBER_BOUNDS,
+    "number": _NUMBER_BOUNDS,
+    "string": {
+        "minLength": "at least {} characters",
+        "maxLength": "at most {} characters",
+        "pattern": "matching {}",
+    },
+    "array": {"minItems": "at least {} items", "maxItems": "at most {} items"},
+}
+"""The words for the limits that a schema sets to values of each type."""
 
 
 REFERENCES_LIMIT = 2_000
@@ -192,7 +198,7 @@ def _typed(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: i
         return "string of base64"
     if kind == "string" and node.get("format") in _FORMATS:
         return f"string ({_FORMATS[node['format']]})"
-    return f"{kind}{_bounds(node)}" if isinstance(kind, str) else "any value"
+    return f"{kind}{_bounds(node, kind)}" if isinstance(kind, str) else "any value"
 
 
 def _array(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
@@ -200,7 +206,7 @@ def _array(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
         items = [expected(item, root, depth - 1) for item in node["prefixItems"]]
         return f"array of [{', '.join(items)}]"
     inner = expected(node.get("items"), root, depth - 1)
-    return ("array" if inner == "any value" else f"array of {inner}") + _bounds(node)
+    return ("array" if inner == "any value" else f"array of {inner}") + _bounds(node, "array")
 
 
 def _object(node: Mapping[str, Any]) -> str:
@@ -208,8 +214,8 @@ def _object(node: Mapping[str, Any]) -> str:
     return f"object with {', '.join(names)}" if names else "object"
 
 
-def _bounds(node: Mapping[str, Any]) -> str:
-    found = [text.format(node[key]) for key, text in _BOUNDS.items() if key in node]
+def _bounds(node: Mapping[str, Any], kind: str) -> str:
+    found = [text.format(node[key]) for key, text in _BOUNDS.get(kind, {}).items() if key in node]
     return f" ({', '.join(found)})" if found else ""
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import re
 import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from toolwire.vocabulary.errors import ToolwireError
 
@@ -67,16 +69,35 @@ def read_path(text: str) -> FilePath:
     """
     if len(text) > PATH_LIMIT:
         raise FileRefused(f"the path has {len(text):,} characters; at most {PATH_LIMIT:,} are allowed")
-    if not text.startswith("/"):
-        raise FileRefused(f"{text!r} does not begin with '/workspace/' or '/userinput/': write '/workspace/{text}'")
     root, *names = text[1:].removesuffix("/").split("/")
-    if root not in ROOTS:
-        raise FileRefused(f"{text!r} does not begin with '/workspace/' or '/userinput/': write such a path")
+    if not text.startswith("/") or root not in ROOTS:
+        raise FileRefused(f"{text!r} does not begin with '/workspace/' or '/userinput/': write {_meant(text)}")
     for name in names:
         why = _why_not(name)
         if why:
             raise FileRefused(f"{text!r}: the name {name!r} {why}")
     return FilePath(root=root, names=tuple(names))
+
+
+_SCHEME = re.compile(r"(?:file|sandbox):(?://(?:localhost(?=/))?)?", re.IGNORECASE)
+"""What models write before a path. A drive, `C:`, is no such thing: it leads elsewhere."""
+
+
+def _meant(text: str) -> str:
+    """Returns the path that was probably meant, quoted, or general words. A path is returned only if it can be read."""
+    path = text.strip().strip("'\"`").strip()
+    scheme = _SCHEME.match(path)
+    path = (path if scheme is None else unquote(path[scheme.end() :])).replace("\\", "/")
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if names and names[0].lower() in ROOTS:
+        names[0] = names[0].lower()
+    elif names and not path.startswith("/"):
+        names.insert(0, "workspace")
+    meant = unicodedata.normalize("NFC", "/" + "/".join(names))
+    try:
+        return repr(str(read_path(meant))) if names and names[0] in ROOTS and ":" not in meant else "such a path"
+    except FileRefused:
+        return "such a path"
 
 
 def _why_not(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import typed
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.policy import Policy, Subject, Verdict
@@ -67,6 +68,7 @@ def subject_of(prepared: Prepared, scope: Scope) -> Subject:
         taints=frozenset() if scope.run is None else scope.run.taints,
         is_outside=tool.is_outside,
         tool_digest=tool.digest,
+        typed=typed(prepared.validated, scope.secret_key),
     )
 
 

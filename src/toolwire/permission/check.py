@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from typing import Any, Protocol, cast
 
 from toolwire.definition.derived import shared_input_schema
-from toolwire.definition.tool import Invalid, Permission, Tool, canonical
+from toolwire.definition.tool import Invalid, Permission, Tool, canonical, typed
 from toolwire.definition.words import bounded, flattened
-from toolwire.permission.condition import MISSING, Condition, Kind, found, kind_of
+from toolwire.permission.condition import MISSING, Condition, found
 from toolwire.permission.rule import Rule
+from toolwire.permission.typed_values import ORDERED, TYPED, Kind, kind_of, kinds_compared, ordered_value, readings
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.errors import BoundValueError, Unrepresentable
 
@@ -113,7 +114,11 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
                 f"{', '.join(map(repr, lacking))} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
                 f"name the tools it is about, or add {{path = {conditions[0].path!r}, op = 'exists'}}"
             )
-        reasons = {name: _impossible(conditions, there) for name, there in places.items() if there}
+        reasons = {
+            name: _impossible(conditions, there, is_json=not tokens or fitting[name].takes_json(tokens[0]))
+            for name, there in places.items()
+            if there
+        }
         if all(reasons.values()) and not rule.optional:
             name, reason = next(iter(reasons.items()))
             yield f"it can never hit {name!r}: {reason}"
@@ -137,38 +142,38 @@ def _wrong_examples(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
         arguments = _arguments(fitting[name], call["arguments"])
         if isinstance(arguments, str):
             yield f"{word} {dict(call)!r} is not a call of {name!r}: {arguments}"
-        elif rule.holds(arguments) is not must_hit:
-            yield f"{word} {dict(call)!r}: the rule {_why(rule, arguments)}"
+        elif rule.holds(*arguments) is not must_hit:
+            yield f"{word} {dict(call)!r}: the rule {_why(rule, *arguments)}"
 
 
-def _arguments(tool: Tool, given: Mapping[str, Any]) -> Mapping[str, Any] | str:
-    """Returns the arguments as they would run, or a text that says why they would not."""
+def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | str:
+    """Returns the arguments as they would run, also typed, or a text that says why they would not."""
     try:
         validated = tool.validate(given)
         if isinstance(validated, Invalid):
             wrong = [problem.message for problem in validated.problems if problem.kind != "no_state"]
-            return "; ".join(wrong) if wrong else given
-        return canonical(validated)
+            return "; ".join(wrong) if wrong else (given, None)
+        return canonical(validated), typed(validated)
     except BoundValueError:
         # The call raises it to the host. The arguments of the model are right.
-        return given
+        return given, None
     except Unrepresentable as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
         return f"{type(error).__name__}: {error}"
 
 
-def _why(rule: Rule, arguments: Mapping[str, Any]) -> str:
-    if rule.holds(arguments):
+def _why(rule: Rule, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None) -> str:
+    if rule.holds(arguments, typed):
         return "hits it"
-    missed = next(each for each in rule.conditions if each.holds(arguments) is not True)
-    return f"does not hit it: {told(missed, arguments)}"
+    missed = next(each for each in rule.conditions if each.holds(arguments, typed) is not True)
+    return f"does not hit it: {told(missed, arguments, typed)}"
 
 
-def told(condition: Condition, arguments: Mapping[str, Any]) -> str:
-    """Describes the result of a condition for these arguments."""
+def told(condition: Condition, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> str:
+    """Describes the result of a condition for these arguments. `typed` is as in `Subject`."""
     value = found(arguments, condition.tokens)
-    answer = condition.holds(arguments)
+    answer = condition.holds(arguments, typed)
     words = {True: "holds", False: "does not hold", None: "cannot be told"}[answer]
     if answer is not None:
         return f"{condition} {words}"
@@ -191,24 +196,37 @@ _KINDS: Mapping[str, Kind] = {
     "array": "list",
     "object": "object",
 }
+_FORMATS: Mapping[str, Kind] = {
+    "date": "date",
+    "date-time": "datetime",
+    "time": "time",
+    "duration": "duration",
+}
+_DATES: frozenset[Kind] = frozenset(_FORMATS.values())
 _WORDS: Mapping[Kind, str] = {
     "text": "a string",
     "number": "a number",
+    "decimal": "a Decimal",
+    "date": "a date",
+    "datetime": "a date and time",
+    "time": "a time",
+    "duration": "a duration",
+    "bytes": "bytes",
     "boolean": "true or false",
     "null": "null",
     "list": "a list",
     "object": "an object",
 }
-_WANTED: Mapping[str, frozenset[Kind]] = {
-    **dict.fromkeys(("<", "<=", ">", ">="), frozenset[Kind]({"number"})),
-    **dict.fromkeys(("starts_with", "ends_with", "matches", "under", "host_in"), frozenset[Kind]({"text"})),
-}
-"""The kinds of values that an operator looks at; any kind if it is not listed."""
+_TEXTUAL: frozenset[Kind] = frozenset[Kind]({"text"}) | TYPED
+"""The kinds that a text operator looks at: JSON writes them as text."""
 
 
-def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, Any]]) -> str:
-    """Returns why no value that the schemas allow can meet one of the conditions; empty if each can be met."""
-    allowed = frozenset[Kind]().union(*map(_kinds, schemas))
+def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
+    """Returns why no value that the schemas allow can meet one of the conditions; empty if each can be met.
+
+    `is_json` is False if the tool turns texts into Decimals, dates and the like.
+    """
+    allowed = frozenset[Kind]().union(*(_value_kinds(schema, is_json=is_json) for schema in schemas))
     listed = _values(schemas)
     for condition in conditions:
         wanted = _wanted(condition)
@@ -216,24 +234,58 @@ def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, 
             return f"{condition} looks at {_either(wanted)}, and {condition.path!r} is {_either(allowed)} in its schema"
         if listed is None or condition.op == "absent":
             continue
-        if not any(condition.holds_of(value) is True for value in listed):
+        if not any(condition.holds_of(meant) is True for value in listed for meant in _meant(value, is_json=is_json)):
             return f"{condition} can never hold among {', '.join(map(repr, listed))}"
     return ""
 
 
+def _meant(value: Any, *, is_json: bool) -> list[Any]:
+    """Returns the values that a tool may get for one that its schema lists."""
+    return [value, *readings(value)] if isinstance(value, str) and not is_json else [value]
+
+
+def _value_kinds(schema: Mapping[str, Any], *, is_json: bool) -> frozenset[Kind]:
+    """Returns the kinds of values that a rule sees where the schema allows a text, and `_kinds` elsewhere."""
+    kinds: set[Kind] = set(_kinds(schema))
+    listed = _enumerated(schema)
+    if listed is not None:
+        return frozenset(kind_of(meant) for value in listed for meant in _meant(value, is_json=is_json))
+    if schema.get("type") != "string":
+        return frozenset(kinds)
+    found = _FORMATS.get(str(schema.get("format")))
+    if schema.get("contentEncoding") == "base64":
+        found = "bytes"
+    if found is not None and (not is_json or found in _DATES):
+        # Where the tool keeps the text, a text that writes a date is compared with a date.
+        kinds = {found, "text"} if is_json else {found}
+    elif found is None and "format" not in schema:
+        kinds |= _DATES
+    return frozenset[Kind](kinds)
+
+
 def _wanted(condition: Condition) -> frozenset[Kind]:
+    """Returns the kinds of values that the condition can decide on."""
     match condition.op:
         case "==" | "!=":
-            return frozenset({kind_of(condition.value)})
+            return kinds_compared(condition.value)
+        case "<" | "<=" | ">" | ">=":
+            return kinds_compared(ordered_value(condition.value)) & ORDERED
         case "in" | "not_in":
-            return frozenset(kind_of(value) for value in condition.value)
+            return frozenset[Kind]().union(*map(kinds_compared, condition.value))
         case "contains":
-            return frozenset({"list", "text"} if kind_of(condition.value) == "text" else {"list"})
-        case other:
-            return _WANTED.get(other, frozenset(_WORDS))
+            is_text = kind_of(condition.value) == "text"
+            return frozenset[Kind]({"list"}) | (_TEXTUAL if is_text else frozenset[Kind]())
+        case "starts_with" | "ends_with" | "matches" | "under" | "host_in":
+            return _TEXTUAL
+        case _:
+            return frozenset(_WORDS)
 
 
 def _either(kinds: frozenset[Kind]) -> str:
+    if "text" in kinds:
+        kinds -= TYPED
+    elif "number" in kinds:
+        kinds -= {"decimal"}
     return " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
 
 

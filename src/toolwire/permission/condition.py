@@ -1,21 +1,32 @@
 """Conditions of rules: a path into a call's arguments, an operator and a value.
 
-A condition is true, false or undecided. It is undecided if the argument is missing, or has another type than the rule's
-value. It is also undecided if both differ only in spelling: case, width or invisible characters. An undecided condition
-never lets a call run, and always holds one back.
+A condition is true, false or undecided. It is undecided if the argument is missing, or cannot be compared with the
+rule's value (`typed_values`). It is also undecided if both differ only in spelling: case, width or invisible
+characters. An undecided condition never lets a call run, and always holds one back.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from toolwire.definition.json_schema.patterns import searching
 from toolwire.permission.destinations import fold, host_in, under, usable_host, usable_path
+from toolwire.permission.typed_values import (
+    NUMBERS,
+    ORDERED,
+    TYPED,
+    Kind,
+    kind_of,
+    kinds_compared,
+    ordered_value,
+    rule_value,
+    same_kind,
+)
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.values import digest
+from toolwire.vocabulary.values import digest, plain
 
 TEXT_LIMIT = 4_096
 """Maximum characters of a text. A condition on a longer text is undecided."""
@@ -68,8 +79,6 @@ Operator = Literal[
 ]
 OPERATORS: tuple[str, ...] = get_args(Operator)
 
-Kind = Literal["null", "boolean", "number", "text", "list", "object"]
-
 ROOT = "arguments"
 
 
@@ -88,11 +97,11 @@ class Condition:
 
     Attributes:
         path: A JSON pointer: `/arguments/amount`, `/arguments/to/0`, or `/arguments` for all of them.
-        op: `==` and `!=` take any value; `<`, `<=`, `>` and `>=` take a number. `in` and `not_in` take a list of
-            values. `starts_with` and `ends_with` take a text. `contains` takes a part of a text or an item of a list.
-            `matches` takes a regular expression for the whole text (`Pattern`). `exists` and `absent` take no value;
-            null counts as absent. `under` takes the folder of a path. `host_in` takes the allowed hosts of a URL:
-            names, or `*.name` for subdomains.
+        op: `==` and `!=` take any value. `<`, `<=`, `>` and `>=` take a number, a Decimal, a date, a time or a
+            duration, or its text in ISO 8601. `in` and `not_in` take a list of values. `starts_with` and `ends_with`
+            take a text. `contains` takes a part of a text or an item of a list. `matches` takes a regular expression
+            for the whole text (`Pattern`). `exists` and `absent` take no value; null counts as absent. `under` takes
+            the folder of a path. `host_in` takes the allowed hosts of a URL: names, or `*.name` for subdomains.
         value: The value that the argument is compared with.
         tokens: The path below `/arguments`, split into parts.
         pattern: With `matches`, the parsed value; else None.
@@ -112,16 +121,21 @@ class Condition:
         put(self, "tokens", _tokens(self.path))
         if self.op not in OPERATORS:
             raise ConfigurationError(f"op={self.op!r}: write one of {', '.join(OPERATORS)}")
-        put(self, "value", _value(self.op, self.value))
+        # The whole call is compared in the form that people see.
+        given = rule_value(self.value) if self.tokens else plain(self.value)
+        put(self, "value", _value(self.op, given))
         put(self, "pattern", _pattern(self.value) if self.op == "matches" else None)
 
     def __str__(self) -> str:
         where = ".".join(self.tokens) or ROOT
         return f"{where} {self.op}" + ("" if self.op in _BARE else f" {_shown(self.value)}")
 
-    def holds(self, arguments: Mapping[str, Any]) -> bool | None:
-        """Returns True or False for these arguments, or None if it is undecided."""
-        return self.holds_of(found(arguments, self.tokens))
+    def holds(self, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> bool | None:
+        """Returns True or False for these arguments, or None if it is undecided.
+
+        `typed` are the same arguments with Decimals, dates and bytes as such, if the tool has any.
+        """
+        return self.holds_of(found(typed if typed is not None and self.tokens else arguments, self.tokens))
 
     def holds_of(self, value: Any) -> bool | None:
         """Returns True or False for the value at the path, or None if it is undecided."""
@@ -159,37 +173,22 @@ def found(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
     return value
 
 
-def kind_of(value: object) -> Kind:
-    """Returns the JSON type of a value. A boolean is not a number."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "text"
-        case list() | tuple():
-            return "list"
-        case _:
-            return "object"
-
-
 def _told(op: Operator, value: Any, condition: Condition) -> bool | None:
     wanted = condition.value
     match op:
         case "==":
             return _same(value, wanted)
         case "in":
-            alike = [each for each in wanted if kind_of(each) == kind_of(value)]
+            alike = [each for each in wanted if kind_of(each) == kind_of(value) or same_kind(value, each) is not None]
             return _any(_same(value, each) for each in alike) if alike else None
         case "contains" if kind_of(value) == "list":
             return _among(value, wanted)
         case "<" | "<=" | ">" | ">=":
             return _ordered(op, value, wanted)
         case _:
-            return _told_of_text(op, value, condition) if kind_of(value) == kind_of(_text_value(wanted)) else None
+            # JSON writes these values as text, and people see that text.
+            text = plain(value) if kind_of(value) in TYPED else value
+            return _told_of_text(op, text, condition) if kind_of(text) == kind_of(_text_value(wanted)) else None
 
 
 def _told_of_text(op: Operator, text: str, condition: Condition) -> bool | None:
@@ -230,23 +229,28 @@ def _perhaps(is_like: bool) -> bool | None:
 
 
 def _ordered(op: Operator, value: Any, wanted: Any) -> bool | None:
-    if kind_of(value) != "number" or value != value:
+    pair = same_kind(value, ordered_value(wanted))
+    if pair is None or kind_of(pair[0]) not in ORDERED:
         return None
+    left, right = pair
     match op:
         case "<":
-            return value < wanted
+            return left < right
         case "<=":
-            return value <= wanted
+            return left <= right
         case ">":
-            return value > wanted
+            return left > right
         case _:
-            return value >= wanted
+            return left >= right
 
 
 def _same(value: Any, wanted: Any) -> bool | None:
-    """Compares two JSON values in depth."""
-    kind = kind_of(value)
-    if kind != kind_of(wanted):
+    """Compares two values in depth."""
+    kind, other = kind_of(value), kind_of(wanted)
+    if {kind, other} & (NUMBERS | TYPED):
+        pair = same_kind(value, wanted)
+        return None if pair is None else pair[0] == pair[1]
+    if kind != other:
         return None
     if kind == "text":
         return value == wanted or _perhaps(fold(value).strip() == fold(wanted).strip())
@@ -313,11 +317,15 @@ def _wrong_value(op: Operator, value: Any) -> str:
         case "==" | "!=":
             return "write op='absent' or op='exists' instead" if value is None else ""
         case "<" | "<=" | ">" | ">=":
-            return "" if kind == "number" and math.isfinite(value) else "write a number"
+            if kind in NUMBERS:
+                return "" if math.isfinite(value) else "write a number"
+            if kind_of(ordered_value(value)) in ORDERED:
+                return ""
+            return _ORDERED_VALUES if kind == "text" and not NUMBERS & kinds_compared(value) else "write a number"
         case "in" | "not_in":
-            return "" if _is_list_of(value, {"text", "number", "boolean"}) else "write a list of texts or numbers"
+            return "" if _is_list_of(value, _ITEM_KINDS) else "write a list of texts or numbers"
         case "contains":
-            return "" if kind in {"text", "number", "boolean"} and value != "" else "write a string or a number"
+            return "" if kind in _ITEM_KINDS and value != "" else "write a string or a number"
         case "under":
             return usable_path(value)
         case "host_in":
@@ -328,7 +336,11 @@ def _wrong_value(op: Operator, value: Any) -> str:
             return "" if kind == "text" and value else "write a string"
 
 
-def _is_list_of(value: Any, kinds: set[str]) -> bool:
+_ITEM_KINDS: frozenset[Kind] = frozenset[Kind]({"text", "number", "boolean"}) | TYPED
+_ORDERED_VALUES = "write a number, a date, a time or a duration, as 100, '2026-01-31' or 'PT1H'"
+
+
+def _is_list_of(value: Any, kinds: Collection[str]) -> bool:
     return kind_of(value) == "list" and bool(value) and all(kind_of(each) in kinds for each in value)
 
 
@@ -340,4 +352,5 @@ def _pattern(text: str) -> Pattern:
 
 
 def _shown(value: Any) -> str:
-    return repr(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
+    """Returns the value as a rule file writes it."""
+    return repr(plain(value))

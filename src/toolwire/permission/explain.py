@@ -76,8 +76,8 @@ def _why(rule: Rule, subject: Subject, now: float) -> str:
         return "the tool has changed since"
     if not rule.conditions:
         return "it is about every call of it"
-    told_of = [told(condition, subject.arguments) for condition in rule.conditions]
-    unsure = any(condition.holds(subject.arguments) is None for condition in rule.conditions)
-    if unsure and not any(condition.holds(subject.arguments) is False for condition in rule.conditions):
+    told_of = [told(condition, subject.arguments, subject.typed) for condition in rule.conditions]
+    unsure = any(condition.holds(subject.arguments, subject.typed) is None for condition in rule.conditions)
+    if unsure and not any(condition.holds(subject.arguments, subject.typed) is False for condition in rule.conditions):
         told_of.append("an undecided condition " + ("lets nothing run" if rule.effect == "auto" else "counts"))
     return "; ".join(told_of)

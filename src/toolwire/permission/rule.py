@@ -33,6 +33,8 @@ class Subject:
         taints: Labels of the data that the run has read so far.
         is_outside: True if the tool comes from elsewhere, such as an MCP server.
         tool_digest: `sha256:` of the tool's name, description and schemas; empty if no rule needs it.
+        typed: The arguments with Decimals, dates, times, durations and bytes as such, which conditions compare by
+            value. None if the tool has none.
     """
 
     arguments: Mapping[str, Any]
@@ -42,6 +44,7 @@ class Subject:
     taints: frozenset[Label] = frozenset()
     is_outside: bool = False
     tool_digest: str = ""
+    typed: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +144,14 @@ class Rule:
         names, patterns = tool.split("/"), self.tool.split("/")
         return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
 
-    def holds(self, arguments: Mapping[str, Any]) -> bool:
-        """True if the conditions hold for these arguments.
+    def holds(self, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> bool:
+        """True if the conditions hold for these arguments. `typed` is as in `Subject`.
 
         An auto rule needs every condition to be true. Any other rule applies unless a condition is false.
         """
         if self.effect == "auto":
-            return all(condition.holds(arguments) is True for condition in self.conditions)
-        return all(condition.holds(arguments) is not False for condition in self.conditions)
+            return all(condition.holds(arguments, typed) is True for condition in self.conditions)
+        return all(condition.holds(arguments, typed) is not False for condition in self.conditions)
 
     def hits(self, subject: Subject, now: float) -> bool:
         """True if the rule applies to this call of a tool that it fits."""
@@ -157,7 +160,7 @@ class Rule:
             and (self.scope != "run" or self.run_id == subject.run_id)
             and self.agent in (None, subject.caller.agent)
             and self.tool_digest in ("", subject.tool_digest)
-            and (not self.when or self.holds(subject.arguments))
+            and (not self.when or self.holds(subject.arguments, subject.typed))
         )
 
 

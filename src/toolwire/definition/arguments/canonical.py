@@ -16,6 +16,9 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
 
@@ -60,6 +63,37 @@ def canonical(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
     if uncertain:
         _check(validated, again, uncertain)
     return found
+
+
+def typed(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any] | None:
+    """Returns the arguments in the shape of `canonical`, with Decimals, dates, times, durations and bytes as such.
+
+    A member of an enumeration is its value. None if all parameters are of JSON types.
+
+    Raises:
+        Unrepresentable: As in `canonical`. A default that JSON cannot hold is left out.
+    """
+    form = validated.form
+    if all(map(form.is_certain, validated.values)):
+        return None
+    found: dict[str, Any] = {}
+    for name, value in validated.values.items():
+        try:
+            opened = _Form(secret=lambda secret: mask(secret, key), has_defaults=True, has_types=True)
+            found[name] = _typed(_opened(value, DEPTH_LIMIT, opened))
+        except Unrepresentable:
+            if not form.is_default(name, value):
+                raise
+    return found
+
+
+def _typed(opened: Any) -> Any:
+    if isinstance(opened, Decimal | date | time | timedelta | bytes):
+        return opened
+    if isinstance(opened, Mapping):
+        items = cast("Mapping[Any, Any]", opened).items()
+        return {next(iter(plain({key: None}))): _typed(item) for key, item in items}
+    return list(map(_typed, cast("list[Any]", opened))) if isinstance(opened, list) else plain(opened)
 
 
 def unmasked(arguments: Mapping[str, Any], validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
@@ -167,6 +201,8 @@ class _Form:
     """Returns the substitute for a secret, which is given as JSON types."""
     has_defaults: bool
     """True if fields with their default value are included."""
+    has_types: bool = False
+    """True if a member of an enumeration becomes its value, whatever its type."""
     left: int = PARTS_LIMIT
     """Number of parts that are still allowed."""
 
@@ -189,6 +225,8 @@ def _opened(value: Any, depth: int, form: _Form) -> Any:
         return _text(value)
     if kind in _LEAVES or kind.__module__ in _LEFT_TO_PLAIN or depth <= 0:
         return value
+    if form.has_types and isinstance(value, Enum):
+        return _opened(value.value, depth - 1, form)
     if hasattr(kind, "get_secret_value"):
         return form.secret(plain(_opened(value.get_secret_value(), depth - 1, form)))
     if hasattr(kind, "__pydantic_fields__") or dataclasses.is_dataclass(kind):
@@ -274,9 +312,11 @@ def _alias(field: Any) -> str | None:
 def _by_pydantic(value: Any) -> Any:
     """Returns URLs, addresses, patterns and similar values as pydantic writes them, and other values unchanged."""
     # Imported here: a tool defined by a schema never needs it.
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
+    from pydantic_core import PydanticSerializationError
+
+    from toolwire.definition.arguments.json_values import json_form
 
     try:
-        return to_jsonable_python(value)
+        return json_form(value)
     except PydanticSerializationError:
         return value

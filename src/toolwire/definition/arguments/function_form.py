@@ -3,15 +3,10 @@
 `generate_arguments_schema` is experimental and refuses some signatures, such as `def f(a, /, b=3, *rest)`. It therefore
 gets a stand-in for the function, with only keyword-only parameters and resolved types. `*rest: T` becomes `rest:
 tuple[T, ...] = ()`, and `**more: T` becomes `more: dict[str, T] = {}`.
-
-JSON has no bytes, so a text for a `bytes` parameter is read as base64; real bytes pass unchanged. pydantic's
-`val_json_bytes` works only for JSON text, and arguments are Python objects. The core schema is therefore rewritten.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +16,11 @@ from typing import Any, cast, get_origin
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.experimental.arguments_schema import generate_arguments_schema
-from pydantic_core import PydanticCustomError, PydanticOmit, SchemaError, ValidationError, core_schema
+from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
-from toolwire.definition.arguments.core_tree import CLASSES, is_json, with_children
+from toolwire.definition.arguments.core_tree import is_json
 from toolwire.definition.arguments.input_schema import ToolJsonSchema, finished
+from toolwire.definition.arguments.json_values import accept_json_values
 from toolwire.definition.arguments.problems import complaint, problems_of, told
 from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
@@ -186,8 +182,8 @@ def output_schema(annotation: Any) -> dict[str, Any] | None:
 
 
 def _validation(core: Any) -> Validation:
-    schema, reads_inside_classes = reading_base64(core)
-    return Validation(schema, is_rebuilt=reads_inside_classes)
+    schema, is_changed_in_classes = accept_json_values(core)
+    return Validation(schema, is_rebuilt=is_changed_in_classes)
 
 
 def _stand_in_body(**_values: Any) -> None: ...
@@ -282,39 +278,3 @@ def _counts(error: str, value: object) -> bool:
     if error in _NUMBER_ERRORS:
         return not any(hasattr(value, name) for name in ("__index__", "__int__", "__float__"))
     return error in _TEXT_ERRORS
-
-
-def reading_base64(schema: Any) -> tuple[Any, bool]:
-    """Returns the core schema with base64 reading for every `bytes`, and True if one of them is inside a class."""
-    found: list[bool] = []
-    return _walk(schema, False, found), any(found)
-
-
-def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
-    kind = schema.get("type")
-    if kind == "bytes":
-        found.append(in_class)
-        return core_schema.no_info_before_validator_function(_decoded, cast("core_schema.BytesSchema", schema))
-    if kind == "union" and any(_type(choice) == "str" for choice in schema["choices"]):
-        # Text for `bytes | str` stays text: reading it as base64 would be a guess.
-        return {**schema, "choices": [_kept_bytes(choice, in_class, found) for choice in schema["choices"]]}
-    in_class = in_class or kind in CLASSES
-    return with_children(schema, lambda child: _walk(child, in_class, found))
-
-
-def _kept_bytes(choice: Any, in_class: bool, found: list[bool]) -> Any:
-    return choice if _type(choice) == "bytes" else _walk(choice, in_class, found)
-
-
-def _type(choice: Any) -> Any:
-    schema = cast("tuple[Any, ...]", choice)[0] if isinstance(choice, tuple) else choice
-    return schema.get("type")
-
-
-def _decoded(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise PydanticCustomError("base64", "it is not base64") from error

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any, cast
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+
+from toolwire.definition.arguments.json_values import json_form
 
 _MADE_UP = "\0"
 """Marks a title that pydantic invents for a parameter. No author's title is this text."""
@@ -31,6 +35,16 @@ class ToolJsonSchema(GenerateJsonSchema):
             if theirs in schema:
                 found[ours] = -(-schema[theirs] // 3) * 4
         return found
+
+    def enum_schema(self, schema: Any) -> JsonSchemaValue:
+        """Describes the members by the texts from which they are read."""
+        members = [SimpleNamespace(value=json_form(member.value)) for member in schema["members"]]
+        return super().enum_schema(cast("Any", {**schema, "members": members}))
+
+    def literal_schema(self, schema: Any) -> JsonSchemaValue:
+        """Describes the members as `enum_schema` does."""
+        values = [member.value if isinstance(member, Enum) else member for member in schema["expected"]]
+        return super().literal_schema(cast("Any", {**schema, "expected": [json_form(value) for value in values]}))
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes a model without its class name as the title."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypedDict, cast
 
+from toolwire.definition.arguments.proposals import PROPOSAL_LIMIT_BYTES, proposals_for
+from toolwire.definition.arguments.tagged_unions import tags_of, union_at
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.words import expected_one, nearest_hint, path_text, resolve, shown
 from toolwire.vocabulary.text import kept_text
@@ -71,7 +72,7 @@ def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False
         count += 1
         if len(kept) == count - 1 and len(kept) < COMPLAINT_PROBLEMS_LIMIT:
             cut = _cut(problem())
-            size += len(cut.message.encode("utf-8", "replace"))
+            size += len(cut.message.encode("utf-8", "replace")) + (PROPOSAL_LIMIT_BYTES if cut.proposals else 0)
             if size <= _PROBLEMS_LIMIT_BYTES:
                 kept.append(cut)
     return Invalid(problems=tuple(kept), more=count - len(kept) + more, is_partial=is_partial) if kept else None
@@ -132,29 +133,26 @@ def unexpected(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
     return ArgumentProblem(path=path, kind="unexpected", message=f"{message}?" if "mean" in message else f"{message}.")
 
 
-def invalid(path: str, wanted: str, given: Any, detail: str = "") -> ArgumentProblem:
-    """Reports a value that does not fit. `detail` gives a reason that the expected type does not imply."""
+def invalid(
+    place: Sequence[str | int], wanted: str, given: Any, detail: str = "", *, whole: str = ""
+) -> ArgumentProblem:
+    """Reports a value that does not fit. `detail` gives a reason that the expected type does not imply.
+
+    `whole` names the value if the place is empty.
+    """
+    path = path_text(place) or whole
+    proposals: tuple[Any, ...] = ()
     if isinstance(given, list) and given and not detail and "array" not in wanted and path.isidentifier():
         wanted, detail = _one_of_list(wanted, len(cast("list[Any]", given)))
-    elif isinstance(given, str) and not detail and wanted.startswith(_TEXTS) and _is_item(given):
-        detail = _list_to_write(given, wanted)
+    elif isinstance(given, str) and not detail:
+        proposals = tuple(proposals_for(given, wanted))
     reason = f": {detail}" if detail else ""
-    message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
-    return ArgumentProblem(path=path, kind="invalid", message=message)
-
-
-def _is_item(given: str) -> bool:
-    return len(given) <= _LISTED_CHARACTERS and not given.startswith(("[", "{")) and any(map(str.isalnum, given))
-
-
-def _list_to_write(given: str, wanted: str) -> str:
-    """Returns the advice for a model that gave one text where a list belongs. Commas separate known values alone."""
-    pieces = [piece.strip() for piece in given.split(",")]
-    if " of one of " not in wanted:
-        pieces = [given]
-    elif not all(repr(piece) in wanted for piece in pieces):
-        return ""
-    return f"write {json.dumps(pieces, ensure_ascii=False)}"
+    if shown(given) in wanted.removeprefix("one of ").split(", "):
+        # A value that is listed and refused all the same, or two long texts that look alike when they are cut.
+        message = f"{path!r} cannot be {shown(given)}{reason or ': copy one of the listed values whole'}."
+    else:
+        message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
+    return ArgumentProblem(path=path, kind="invalid", message=message, place=tuple(place), proposals=proposals)
 
 
 def _one_of_list(wanted: str, count: int) -> tuple[str, str]:
@@ -171,12 +169,10 @@ class _Place:
     """The schema at this place."""
     holder: dict[str, Any]
     """The schema one step above."""
+    is_tag: bool = False
+    """True for a field that tells the objects of a union apart, and has none of its values."""
 
 
-_TEXTS = ("an array of string", "an array of one of '")
-"""How an expected list of texts begins."""
-_LISTED_CHARACTERS = 100
-"""Maximum length of a text that is shown once more, as a list."""
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
 )
@@ -198,6 +194,11 @@ def _problem(
     not_given: AbstractSet[str],
 ) -> ArgumentProblem:
     path = path_text(place.path)
+    if place.is_tag:
+        holder = _value_at(place.path[:-1], arguments, {})
+        if place.path[-1] not in holder:
+            return missing(path, expected_one(place.node, schema))
+        return invalid(place.path, expected_one(place.node, schema), holder[place.path[-1]])
     if error["type"] in _MISSING:
         return missing(path, expected_one(place.node, schema))
     if error["type"] in _UNEXPECTED and place.path:
@@ -209,7 +210,7 @@ def _problem(
         message = f"{path!r} has a key that does not fit: {_lowered(error['msg'])}."
         return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
-    return invalid(path, expected_one(place.node, schema), given, _detail(error))
+    return invalid(place.path, expected_one(place.node, schema), given, _detail(error))
 
 
 def _unplaced(error: GivenError) -> ArgumentProblem:
@@ -241,9 +242,11 @@ def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[
     for step in loc:
         if step == "[key]":
             break
-        options = _options(node, schema)
+        union, options = union_at(node, schema)
         if len(options) > 1:
-            option = _meant(options, step, node, _value_at(path, arguments, None), schema)
+            if (tag := _wrong_tag(path, union, arguments, schema)) is not None:
+                return tag
+            option = _meant(options, step, union, _value_at(path, arguments, None), schema)
             if option is None:
                 break
             if not option:
@@ -255,26 +258,34 @@ def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[
         if below is None:
             break
         path, node, holder = (*path, step), below, inner
-    return _Place(path=path, node=node, holder=holder)
+    tag = _wrong_tag(path, union_at(node, schema)[0], arguments, schema)
+    return tag or _Place(path=path, node=node, holder=holder)
 
 
-def _options(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    resolved = resolve(node, root)
-    listed: list[Any] = resolved.get("anyOf") or resolved.get("oneOf") or []
-    options = [resolve(option, root) for option in listed]
-    return [option for option in options if option.get("type") != "null"]
+def _wrong_tag(
+    path: tuple[str | int, ...], union: dict[str, Any], arguments: Mapping[str, Any], schema: dict[str, Any]
+) -> _Place | None:
+    """Returns the place of the field that tells the objects of the union apart, if it is what is wrong."""
+    tags, value = tags_of(union, schema), _value_at(path, arguments, None)
+    if tags is None or not isinstance(value, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", value)
+    if tags.option_for(given) is not None:
+        return None
+    return _Place(path=(*path, tags.name), node=tags.node, holder=union, is_tag=True)
 
 
 def _meant(
-    options: list[dict[str, Any]], step: str | int, node: dict[str, Any], value: Any, root: dict[str, Any]
+    options: list[dict[str, Any]], step: str | int, union: dict[str, Any], value: Any, root: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Returns the union type that the value is meant to have.
 
     None if this is open, `{}` if the error is of another type.
     """
-    tags = resolve(node, root).get("discriminator", {}).get("mapping", {})
-    if tags:
-        return resolve({"$ref": tags[step]}, root) if step in tags else None
+    tags = tags_of(union, root)
+    if tags is not None and isinstance(value, Mapping):
+        option = tags.option_for(cast("Mapping[str, Any]", value))
+        return option if option is None or step in tags.options or _is_label(str(step), "object", option, root) else {}
     kind = "object" if isinstance(value, Mapping) else "array" if isinstance(value, list | tuple) else ""
     fitting = [option for option in options if kind and option.get("type") == kind]
     if len(fitting) != 1:

@@ -16,6 +16,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
 from toolwire.definition.arguments.problems import Found, invalid, missing, unexpected
+from toolwire.definition.arguments.tagged_unions import Tags, tags_of
 from toolwire.definition.json_schema.keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, SchemaRun, bounded, brief
 from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
 from toolwire.definition.json_schema.schema_limits import (
@@ -118,6 +119,17 @@ class Validator:
         finally:
             RUN.reset(token)
 
+    def fits(self, node: Any, value: Any) -> bool:
+        """True if the value fits this part of the schema. False also if that cannot be found out."""
+        token = RUN.set(SchemaRun(patterns=self._patterns))
+        try:
+            part = self._validator.evolve(schema=brief(node))
+            return next(part.iter_errors(brief(value)), None) is None
+        except (Exceeded, *_UNUSABLE):
+            return False
+        finally:
+            RUN.reset(token)
+
     def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
         """Returns the problem of arguments that are too large to check. For small arguments the schema is at fault."""
         values, characters = _size(arguments)
@@ -142,14 +154,23 @@ class Validator:
             yield from self._missing(place, node, instance)
         elif keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(instance, dict):
             yield from self._unexpected(place, node, cast("dict[str, Any]", instance))
+        elif keyword in ("anyOf", "oneOf") and (tags := _wrong_tag(node, instance, self._schema)) is not None:
+            yield Found(path_text([*place, tags.name]), partial(self._tag_problem, [*place, tags.name], tags, instance))
         elif keyword in ("anyOf", "oneOf") and depth and (inner := _of_the_one_meant(error, node, self._schema)):
             for below in inner:
                 yield from self._found(below, depth - 1)
         else:
             is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
             detail = "" if is_said else str(error.message)
-            path = path_text(place) or self._whole
-            yield Found(path, lambda: invalid(path, expected_one(node, self._schema), instance, detail))
+            whole = self._whole
+            wanted = partial(expected_one, node, self._schema)
+            yield Found(path_text(place) or whole, lambda: invalid(place, wanted(), instance, detail, whole=whole))
+
+    def _tag_problem(self, place: list[str | int], tags: Tags, instance: Mapping[str, Any]) -> ArgumentProblem:
+        wanted = expected_one(tags.node, self._schema)
+        if tags.name not in instance:
+            return missing(path_text(place), wanted)
+        return invalid(place, wanted, instance[tags.name])
 
     def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:
         properties = node.get("properties", {})
@@ -180,15 +201,32 @@ _SAID_OF_A_TYPE = frozenset(
 _SAID_IN_WORDS = _SAID_OF_A_TYPE | {"type", "enum", "const", "anyOf"}
 
 
+def _wrong_tag(node: Mapping[str, Any], instance: Any, root: Mapping[str, Any]) -> Tags | None:
+    """Returns the field that tells the objects of a union apart, if the object has none of its values there."""
+    tags = tags_of(node, root) if isinstance(instance, dict) else None
+    return None if tags is None or tags.option_for(cast("dict[str, Any]", instance)) is not None else tags
+
+
 def _of_the_one_meant(
     error: ValidationError, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[ValidationError]:
-    """Returns the errors of the only alternative with the value's JSON type. Empty if there is not exactly one."""
-    value: Any = error.instance
+    """Returns the errors of the alternative that the value is meant to be.
+
+    It is the one that a field of the object names, or the only one with the value's JSON type. Empty if there is none.
+    """
+    value = cast("Any", error.instance)
     kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else ""
-    options = cast("list[Any]", node[str(error.validator)])
-    fitting = [place for place, option in enumerate(options) if kind and resolve(option, root).get("type") == kind]
+    options = [resolve(option, root) for option in cast("list[Any]", node[str(error.validator)])]
+    tags = tags_of(node, root) if kind == "object" else None
+    named = None if tags is None else tags.option_for(cast("dict[str, Any]", value))
+    fitting = [place for place, option in enumerate(options) if option is named]
+    if not fitting:
+        fitting = [place for place, option in enumerate(options) if kind and _may_be(option, kind)]
     return [inner for inner in error.context or [] if len(fitting) == 1 and inner.relative_schema_path[0] == fitting[0]]
+
+
+def _may_be(option: Mapping[str, Any], kind: str) -> bool:
+    return option.get("type") == kind or ("type" not in option and bool({"anyOf", "oneOf"} & option.keys()))
 
 
 def _draft(schema: Mapping[str, Any]) -> Any:

@@ -260,3 +260,20 @@ def test_an_error_whose_text_cannot_be_had_has_no_hint() -> None:
 )
 def test_the_nearest_name_is_close_or_none(name: str, found: str) -> None:
     assert nearest(name, ["search", "read_file", "list_files", "ab"]) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("nope(1)", f"There is no tool `nope`. The tools are {ALL_TOOLS}."),
+        ("nope.append(1)", ""),
+        ("item = 3\nitm.append(1)", ""),
+        ("items = []\nitms.append(1)", "There is no `itms`. Did you mean `items`?"),
+        ("lent = 3\nlne([])", "There is no `lne`. Did you mean `len`?"),
+        ("print(nope)", "There is no `nope`. Did you mean `None`?"),
+    ],
+)
+def test_a_name_is_likened_only_to_what_can_be_used_in_its_place(run: Runner, source: str, text: str) -> None:
+    error = run(source).error
+    assert error is not None
+    assert error.hint == text

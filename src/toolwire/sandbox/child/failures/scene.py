@@ -102,11 +102,25 @@ def group(found: re.Match[str], scene: Scene) -> str:
 
 def variable(found: re.Match[str], scene: Scene) -> str:
     local: Any = scene.frame.f_locals if scene.frame is not None else {}
+    values: Any = {**vars(builtins), **scene.names, **local}
     known = [
-        name for name in (*local, *scene.names, *dir(builtins)) if not name.startswith("_") and name.isidentifier()
+        name
+        for name in (*local, *scene.names, *dir(builtins))
+        if not name.startswith("_") and name.isidentifier() and _can_stand_for(values[name], found[1], scene)
     ]
     close = nearest(found[1], known)
     return f"There is no `{found[1]}`. Did you mean `{close}`?" if close else ""
+
+
+def _can_stand_for(value: Any, name: str, scene: Scene) -> bool:
+    """False if the line calls the name and the value is not callable, or if the value lacks the attribute."""
+    used = re.search(rf"(?<![\w.]){re.escape(name)}\s*(\(|\.\s*(\w+))", scene.line)
+    if used is None:
+        return True
+    if not used[2]:
+        return callable(value)
+    # Neither runs a property of the program.
+    return hasattr(cast("Any", type(value)), used[2]) or used[2] in getattr(value, "__dict__", ())
 
 
 def no_such_name(found: re.Match[str], scene: Scene) -> str:
