@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 
 from toolwire.files.disk import Disk, FileInfo
 from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
-from toolwire.files.readable import digest_of, encoded, image_of, image_type, is_pdf, lines_of, text_of
+from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.media import image_type
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""

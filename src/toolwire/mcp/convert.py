@@ -12,6 +12,7 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.media import image_type_of_base64
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -242,8 +243,9 @@ def block_of(item: Any) -> ContentBlock:
         text = field_of(item, "text")
         fields["text"] = "" if text is None else str(text)
     elif kind in ("image", "audio"):
-        media_type, data = field_of(item, "mime_type", "mimeType"), field_of(item, "data")
-        fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": str(data or "")}
+        data = str(field_of(item, "data") or "")
+        media_type = field_of(item, "mime_type", "mimeType") or image_type_of_base64(data)
+        fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": data}
     elif kind == "resource":
         fields["resource"] = _fields(field_of(item, "resource"), ("uri", "text", "blob"))
     elif kind == "resource_link":

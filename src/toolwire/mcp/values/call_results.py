@@ -10,6 +10,7 @@ import mcp_types as types
 
 from toolwire.vocabulary.blocks import ContentBlock, is_block
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.media import read_media
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
 from toolwire.vocabulary.values import plain
@@ -84,7 +85,10 @@ def failure_of(result: ToolResult) -> dict[str, Any]:
 
 
 def mcp_block(block: ContentBlock) -> types.ContentBlock:
-    """Returns a block in MCP's form. Media that lie at a URL become a link to it."""
+    """Returns a block in MCP's form. Media that lie at a URL become a link to it.
+
+    An image or a sound whose bytes are not what they should be becomes the text that a model would read.
+    """
     annotations = cast("Any", block.get("annotations"))
     match block["type"]:
         case "text":
@@ -93,8 +97,11 @@ def mcp_block(block: ContentBlock) -> types.ContentBlock:
             source = block["source"]
             if source["type"] == "url":
                 return types.ResourceLink(uri=source["url"], name=kind, annotations=annotations)
+            found = read_media(kind, source, limit=None)
+            if isinstance(found, str):
+                return types.TextContent(text=found, annotations=annotations)
             made = types.ImageContent if kind == "image" else types.AudioContent
-            return made(data=source["data"], mime_type=source["media_type"], annotations=annotations)
+            return made(data=found.data, mime_type=found.media_type, annotations=annotations)
         case "resource":
             resource = cast("dict[str, Any]", block["resource"])
             contents = types.TextResourceContents if "text" in resource else types.BlobResourceContents
