@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.gateway.serving import serving
+from tests.mcp.client.careless_url import app
 from toolwire import MCPClient, ToolRegistry, ToolResult
+from toolwire.mcp.http import Door, MessageClient
 
 SOON_S = 20
 """Much less than the 60 seconds after which a call is given up, and more than a start of the server takes."""
@@ -21,9 +25,8 @@ TEXT = {"type": "text", "text": "here"}
 Ask = Callable[[str], ToolResult]
 
 
-def asking(fault: str) -> Generator[Ask]:
+def asking(client: MCPClient) -> Generator[Ask]:
     """Yields a function that calls a server whose answer is the given text."""
-    client = MCPClient.stdio("raw", sys.executable, ["-m", "tests.mcp.client.raw_server", fault], cwd=ROOT)
     registry = ToolRegistry()
     registry.register_mcp_client(client, permission="auto")
 
@@ -37,14 +40,22 @@ def asking(fault: str) -> Generator[Ask]:
     client.close()
 
 
+def raw_server(fault: str) -> MCPClient:
+    return MCPClient.stdio("raw", sys.executable, ["-m", "tests.mcp.client.raw_server", fault], cwd=ROOT)
+
+
 @pytest.fixture(scope="module")
 def gives_result() -> Generator[Ask]:
-    yield from asking("result")
+    yield from asking(raw_server("result"))
 
 
-@pytest.fixture(scope="module")
-def gives_answer() -> Generator[Ask]:
-    yield from asking("answer")
+@pytest.fixture(scope="module", params=["stdio", "json", "stream"])
+def gives_answer(request: pytest.FixtureRequest) -> Generator[Ask]:
+    if request.param == "stdio":
+        yield from asking(raw_server("answer"))
+        return
+    with serving(app) as port:
+        yield from asking(MCPClient.http("raw", f"http://127.0.0.1:{port}/{request.param}"))
 
 
 READ: dict[str, tuple[Any, Any]] = {
@@ -132,7 +143,6 @@ ANSWERS: dict[str, tuple[str, str | None, str]] = {
         "invalid_result",
         "The server's answer cannot be read: It is not a message of JSON-RPC 2.0: result: Input should be an object.",
     ),
-    "neither": ('"x": 1', "invalid_result", ""),
     "deep": (
         '"result": {"content": [], "structuredContent": {"a": ' + "[" * 2000 + "]" * 2000 + "}}",
         "invalid_result",
@@ -147,14 +157,35 @@ ANSWERS: dict[str, tuple[str, str | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "neither"])
+@pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_that_cannot_be_read_does_not_wait(gives_answer: Ask, name: str) -> None:
     given, kind, text = ANSWERS[name]
     result = gives_answer(given)
     assert (result.failure and result.failure.kind) == kind
     if kind is None:
         assert result.text == text
-    elif text:
+    elif kind == "tool_error":
         assert result.error == text
     else:
-        assert (result.error or "").startswith("The server's answer cannot be read: Invalid JSON: ")
+        assert (result.error or "").startswith("The server's answer cannot be read: ")
+
+
+EVENTS = (
+    b': hello\r\n\r\nid: 1\r\nevent: message\r\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\r\n\r\n'
+    b'data: {"jsonrpc": "2.0", "id": 2,\ndata: "result": {"a": 1}}\n\n'
+    b'data: {"jsonrpc": "2.0", "id": 3, "result": null}\n\ndata: rest'
+)
+MENDED = EVENTS.replace(b'{"jsonrpc": "2.0", "id": 3, "result": null}', b'{"jsonrpc":"2.0","id":3,"result":{}}')
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40, 1_000])
+async def test_a_stream_of_events_is_mended_line_by_line_however_it_arrives(size: int) -> None:
+    async def pieces() -> AsyncGenerator[bytes]:
+        for at in range(0, len(EVENTS), size):
+            yield EVENTS[at : at + size]
+
+    headers = {"content-type": "text/event-stream"}
+    sent = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=pieces()))
+    async with MessageClient(Door("http://server.test/mcp", 10_000, sent)) as client:
+        received = (await client.post("http://server.test/mcp", json={})).content
+    assert received.replace(b"\r\n", b"\n").rstrip(b"\n") == MENDED.replace(b"\r\n", b"\n")

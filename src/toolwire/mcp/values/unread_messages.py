@@ -105,6 +105,19 @@ def meant_message(refused: ValidationError) -> JSONRPCMessage | None:
     return JSONRPCError(jsonrpc="2.0", id=found, error=ErrorData(code=PARSE_ERROR, message=_reason(refused)))
 
 
+def mended_text(text: bytes) -> bytes:
+    """Returns the JSON of a message in a form that the SDK reads; the text itself if it does, or if none is found."""
+    try:
+        jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValidationError:
+        value = _loaded(text.decode("utf-8", "replace"))
+        if value is not None:
+            with suppress(ValidationError):
+                message = jsonrpc_message_adapter.validate_python(_mended(value), by_name=False)
+                return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    return text
+
+
 def _is_no_json(refused: ValidationError) -> bool:
     return refused.errors(include_url=False, include_input=False, include_context=False)[0]["type"] == "json_invalid"
 
