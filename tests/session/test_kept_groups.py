@@ -9,7 +9,9 @@ import pytest
 
 from toolwire import Caller, Session, Toolkit
 from toolwire.session.resume import RunStore
+from toolwire.testing import MemoryStore
 from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.errors import StoreUnavailable
 
 NOTES = "About the tools of 'maps':\nKilometres only."
 
@@ -155,6 +157,30 @@ async def test_a_turn_that_waits_keeps_the_groups_and_goes_on_with_them(store: R
     (request,) = waiting.suspended.pending
     turn = await worker.resume(waiting.suspended.run_id, [{"request_id": request.id, "verdict": "approve"}])
     assert (turn.results[0].data, active(tools)) == ("paid 5", ["money"])
+
+
+class Unread(MemoryStore):
+    """A store that cannot read the groups at first."""
+
+    faults = 1
+
+    def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
+        self.faults -= 1
+        if self.faults >= 0:
+            raise StoreUnavailable("gone")
+        return super().active_groups(conversation, caller=caller)
+
+
+async def test_a_run_whose_groups_cannot_be_read_stays_free() -> None:
+    store = Unread()
+    first = session(toolkit(), store, permissions={"search": "confirm"}, conversation=None)
+    waiting = await first.turn(call("search", query="a"))
+    assert waiting.suspended is not None
+    decisions = [{"request_id": waiting.suspended.pending[0].id, "verdict": "approve"}]
+    worker = session(toolkit(), store, permissions={"search": "confirm"}, conversation=None)
+    with pytest.raises(StoreUnavailable):
+        await worker.resume(waiting.suspended.run_id, decisions)
+    assert (await worker.resume(waiting.suspended.run_id)).results[0].data == "a"
 
 
 async def test_a_session_of_tools_without_groups_needs_none(store: RunStore) -> None:

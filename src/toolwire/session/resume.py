@@ -163,7 +163,11 @@ class Passes:
         """
         ports = awaited(self._scope()).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
-        await self.groups.read_later(self._scope(), ledger.start.conversation)
+        try:
+            await self.groups.read_later(self._scope(), ledger.start.conversation)
+        except BaseException:
+            await ports.arrived(ledger.release())
+            raise
         reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
         run.saw(ledger.urls)
         if ledger.outcome is not None:
