@@ -22,7 +22,7 @@ BLOCKS: dict[str, dict[str, Any]] = {
     "`text` with annotations": {"type": "text", "text": "two rows", "annotations": {"audience": ["user"]}},
     "`image`, base64": PICTURE,
     "`image`, URL": {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
-    "`image`, SVG": {"type": "image", "source": {**INLINE, "media_type": "image/svg+xml"}},
+    "`image`, SVG": {"type": "image", "source": {**INLINE, "media_type": "image/svg+xml", "data": "PHN2Zy8+"}},
     "`audio`, base64 WAV": {"type": "audio", "source": SOUND},
     "`audio`, URL": {"type": "audio", "source": {"type": "url", "url": "https://example.com/a.wav"}},
     "`resource`, text": {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}},
@@ -45,6 +45,7 @@ TEXTS = {
     "[resource] log, file:///log.txt, The log": "name, URI, description",
     "[resource] file:///z, of unknown type, 3 bytes": "URI, type, size",
     "[image]": "`[image]`",
+    "[image: image/svg+xml, 6 bytes": "`[image: ...]`",
     "[audio]": "`[audio]`",
 }
 

@@ -90,7 +90,7 @@ def test_output_before_a_failure_can_be_read_in_pages() -> None:
 
 
 def test_pictures_stay_beside_the_page() -> None:
-    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 
     def both() -> list[Any]:
         """Gives text and a picture."""

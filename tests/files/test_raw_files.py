@@ -112,6 +112,28 @@ def test_an_insert_takes_each_place_between_lines(poem: Path, number: int) -> No
     assert len(poem.read_text().splitlines()) == 21
 
 
+@pytest.mark.parametrize(
+    ("before", "number", "content", "after"),
+    [
+        (b"a\r\nb\r\n", 2, "x\ny", b"a\r\nx\r\ny\r\nb\r\n"),
+        (b"a\r\nb", 3, "x\n", b"a\r\nb\r\nx\r\n"),
+        (b"a\r\nb\r\n", 1, "x", b"x\r\na\r\nb\r\n"),
+        (b"a\nb\n", 2, "x\r\ny\r\n", b"a\nx\ny\nb\n"),
+        (b"a", 2, "x", b"a\nx"),
+    ],
+)
+def test_new_lines_get_the_line_ends_of_the_lines_around_them(
+    tmp_path: Path, before: bytes, number: int, content: str, after: bytes
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(before)
+    assert called(insert_text_file, file_path=str(path), content=content, line_number=number).success
+    assert path.read_bytes() == after
+    path.write_bytes(b"a\r\nb\r\n")
+    assert called(write_text_file, file_path=str(path), content="x\ny", ranges=[2, 2]).success
+    assert path.read_bytes() == b"a\r\nx\r\ny"
+
+
 @pytest.mark.parametrize("number", [0, 22, -1])
 def test_an_insert_elsewhere_is_refused(poem: Path, number: int) -> None:
     refused = called(insert_text_file, file_path=str(poem), content="new", line_number=number)

@@ -150,9 +150,14 @@ async def later(fails: bool = False) -> dict[str, int]:
     return {"at": 7}
 
 
+def names() -> list[str]:
+    """Lists names that are not UTF-8."""
+    return ["caf\udce9"]
+
+
 def picture() -> ToolResult:
     """Draws."""
-    block: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    block: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     return ToolResult(True, content=[block])
 
 
@@ -164,8 +169,10 @@ async def test_values_blocks_and_errors_take_the_forms_of_fastmcp() -> None:
     assert (await server.call_tool("later", {})).structured_content == {"at": 7}
     failed = await server.call_tool("later", {"fails": True})
     assert (kind_of(failed), text_of(failed).splitlines()[0]) == ("tool_error", "KeyError: 'gone'")
+    half = await server_with(ToolSpec.from_function(names).to_fastmcp()).call_tool("names", {})
+    assert half.structured_content == {"result": ["caf\ufffd"]}
     drawn = await server.call_tool("picture", {})
-    assert drawn.content == [mcp_types.ImageContent(data="aGk=", mime_type="image/png")]
+    assert drawn.content == [mcp_types.ImageContent(data="iVBORw0KGgo=", mime_type="image/png")]
     (listed,) = [tool for tool in await server.list_tools() if tool.name == "rows"]
     found = await server.call_tool("rows", {})
     assert (listed.output_schema, found.structured_content, text_of(found)) == (None, None, "[1, 2]")

@@ -126,6 +126,24 @@ def test_a_block_of_a_wrong_or_unknown_form_is_named(broken: dict[str, Any]) -> 
     assert called(lambda: {"content": [broken], "isError": False}).data == f"[{broken['type']}]"
 
 
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+CARELESS: list[tuple[dict[str, Any], Any]] = [
+    ({"content": {"type": "text", "text": "rows"}}, "rows"),
+    ({"content": {"type": "text", "text": None}, "isError": None}, ""),
+    ({"content": None, "isError": False}, ""),
+    ({"structuredContent": {"rows": 2}}, {"rows": 2}),
+    ({"content": None, "structuredContent": {"rows": 2}}, {"rows": 2}),
+    ({"content": [{"type": "image", "data": PIXEL}]}, [IMAGE]),
+    ({"content": [{"type": "image", "data": PIXEL, "mimeType": None}]}, [IMAGE]),
+]
+
+
+@pytest.mark.parametrize(("given", "data"), CARELESS)
+def test_what_can_be_read_of_a_careless_result_is_read(given: dict[str, Any], data: Any) -> None:
+    result = called(lambda: given)
+    assert (result.success, result.data) == (True, data)
+
+
 def test_without_structured_content_the_text_is_the_data() -> None:
     text = mcp_types.TextContent(type="text", text="plain")
     for result in results_of(mcp_types.CallToolResult(content=[text])):

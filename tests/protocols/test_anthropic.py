@@ -80,7 +80,7 @@ def test_a_message_that_makes_calls_is_one_of_the_sdks() -> None:
 
 
 def test_results_are_one_message_of_the_sdks() -> None:
-    image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     link: Any = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
     odd: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}}
     empty: Any = {"type": "text", "text": ""}
@@ -95,7 +95,11 @@ def test_results_are_one_message_of_the_sdks() -> None:
                 {
                     "type": "tool_result",
                     "tool_use_id": "a",
-                    "content": [image, link, {"type": "text", "text": "[image]"}],
+                    "content": [
+                        image,
+                        link,
+                        {"type": "text", "text": "[image: image/tiff, 3 bytes, which are not PNG, JPEG, GIF or WebP]"},
+                    ],
                 },
                 {"type": "tool_result", "tool_use_id": "b", "content": failed.text, "is_error": True},
             ],

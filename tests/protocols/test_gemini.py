@@ -118,7 +118,7 @@ def test_a_content_that_makes_calls_is_one_of_the_sdks() -> None:
 
 
 def test_results_are_one_content_of_the_sdks() -> None:
-    image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}}
+    image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     seen = ToolResult(True, None, content=[{"type": "text", "text": "t"}, image], call=ToolCall("fs.see", id="a"))
     failed = ToolResult(False, error="no", call=ToolCall("add", id="b"))
     (message,) = GEMINI.format([seen, failed])
@@ -130,7 +130,7 @@ def test_results_are_one_content_of_the_sdks() -> None:
     assert (first.name, first.response, first.id) == ("fs_dot_see", {"output": "t\n[image]"}, "a")
     assert first.parts is not None
     assert first.parts[0].inline_data is not None
-    assert first.parts[0].inline_data.data == b"hello"
+    assert first.parts[0].inline_data.data == b"\x89PNG\r\n\x1a\n"
     assert (second.response, second.parts) == ({"error": failed.text}, None)
 
 

@@ -99,7 +99,11 @@ def test_results_are_messages_of_the_sdks() -> None:
     messages: Any = OPENAI.format([result, ToolResult(True, 5, call=ToolCall("add", id="call_2"))])
     assert all(accepted(ChatCompletionMessageParam, message) for message in messages)
     assert messages == [
-        {"role": "tool", "tool_call_id": "call_1", "content": "[audio]\n[image]\n[image]"},
+        {
+            "role": "tool",
+            "tool_call_id": "call_1",
+            "content": "[audio]\n[image]\n[image: image/tiff, 3 bytes, which are not PNG, JPEG, GIF or WebP]",
+        },
         {"role": "tool", "tool_call_id": "call_2", "content": "5"},
         {
             "role": "user",

@@ -30,14 +30,19 @@ _SCHEMA: dict[str, Any] = {
 
 
 def activate_tool_groups_tool(groups: Groups, selection: Callable[[], Selection]) -> Tool:
-    """Returns the tool as models see it. Its description lists the groups of `selection()` that a model may switch."""
+    """Returns the tool as models see it.
+
+    Its description lists the groups of `selection()` that a model may switch, and has the notes of active groups.
+    """
 
     def offered() -> list[ToolGroup]:
         return [group for group in selection().groups() if groups.is_switchable(group.name)]
 
     def describe() -> str:
         lines = [f"- {group.name} ({_state(group)}): {group.description}" for group in offered()]
-        return "\n".join([DESCRIPTION, "The groups are:" if lines else "There are no groups now.", *lines])
+        notes = selection().group_notes()
+        told = [DESCRIPTION, "The groups are:" if lines else "There are no groups now.", *lines]
+        return "\n".join([*told, "", notes] if notes else told)
 
     def activate_tool_groups(groups: list[str], deactivate: list[str]) -> ToolResult:
         wrong = _wrong(groups, deactivate, offered())

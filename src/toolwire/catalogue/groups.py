@@ -41,6 +41,8 @@ class Groups:
         self._groups = {BASIC: ToolGroup(BASIC, "Tools that are always there.", active=True)}
         self.switchable: frozenset[str] | None = frozenset()
         """Names of the groups that a model may switch; None allows all."""
+        self._switched = frozenset[str]()
+        """Names of the groups that this process has switched."""
 
     def __iter__(self) -> Iterator[ToolGroup]:
         return iter(self._groups.values())
@@ -53,6 +55,10 @@ class Groups:
     def is_switchable(self, name: str) -> bool:
         """True if a model may switch the group."""
         return name != BASIC and name in self._groups and (self.switchable is None or name in self.switchable)
+
+    def is_switched(self, name: str) -> bool:
+        """True if this process has switched the group."""
+        return name in self._switched
 
     def find(self, name: str) -> ToolGroup | None:
         """Returns the current state of the group, or None if it does not exist."""
@@ -83,8 +89,17 @@ class Groups:
         if BASIC in chosen and not active:
             raise RegistrationError(f"the tool group {BASIC!r} is always active: leave it out")
         with self._lock:
+            self._switched |= frozenset(chosen)
             self._groups = {
                 name: replace(group, active=active) if name in chosen else group for name, group in self._groups.items()
+            }
+
+    def switch_on_again(self, names: Iterable[str]) -> None:
+        """Activates groups that were active in an earlier process, except those that this process has switched."""
+        with self._lock:
+            chosen = frozenset(names) - self._switched
+            self._groups = {
+                name: replace(group, active=True) if name in chosen else group for name, group in self._groups.items()
             }
 
     def remove(self, names: Iterable[str]) -> None:
@@ -97,6 +112,7 @@ class Groups:
         if BASIC in chosen:
             raise RegistrationError(f"the tool group {BASIC!r} cannot be removed: leave it out")
         with self._lock:
+            self._switched -= frozenset(chosen)
             self._groups = {name: group for name, group in self._groups.items() if name not in chosen}
 
     def let_switch(self, names: Iterable[str] | None) -> None:

@@ -81,6 +81,11 @@ class Selection:
             seen[entry.group] = seen.get(entry.group, False) or self._is_visible(entry)
         return [group for group in self._groups or () if seen.get(group.name, True)]
 
+    def group_notes(self) -> str:
+        """Returns the notes of active groups as one text, each under its group's name; empty without notes."""
+        noted = [group for group in self.groups() if group.active and group.notes]
+        return "\n\n".join(f"About the tools of {group.name!r}:\n{group.notes}" for group in noted)
+
     def in_groups(self, names: Sequence[str]) -> list[Entry]:
         """Returns the visible entries of these groups, active or not, except disabled ones."""
         return [

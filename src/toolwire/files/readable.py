@@ -7,24 +7,10 @@ import hashlib
 
 from toolwire.files.paths import FilePath, FileRefused
 from toolwire.vocabulary.blocks import ImageBlock
+from toolwire.vocabulary.media import image_type
 
 READ_LIMIT_BYTES = 1024 * 1024
 """Maximum bytes that one read returns: more does not fit a model's context."""
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-"""The first bytes of the images that models can see, besides WebP."""
-
-
-def image_type(content: bytes) -> str | None:
-    """Returns the media type of an image by its first bytes; None if it is something else."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), None)
 
 
 def is_pdf(content: bytes) -> bool:

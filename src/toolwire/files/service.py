@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolwire.files.disk import Disk, FileInfo
+from toolwire.files.editing import edited_text
 from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
-from toolwire.files.readable import digest_of, encoded, image_of, image_type, is_pdf, lines_of, text_of
+from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.media import image_type
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
@@ -29,6 +31,8 @@ DIFF_LINES = 40
 FileOperation = Literal["list", "file", "read_file", "read_binary", "read_re", "write", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(FileOperation)
 CHANGES = ("write", "delete")
+_OF_FILES = ("read_file", "read_binary", "write")
+"""The operations of which a path that ends with '/' is a mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +110,8 @@ class FileHandle:
             FileRefused: It is not a path, or no grant allows the operation on it.
         """
         path = read_path(text)
+        if path.names and operation in _OF_FILES and text.endswith("/"):
+            raise FileRefused(f"{text!r} is the path of a folder: write {str(path)!r}, or the path of a file in it")
         if not self.allows(operation, path):
             because = "/userinput/ is read-only" if path.root == "userinput" and operation in CHANGES else "not allowed"
             raise FileRefused(f"{text!r}: {operation} refused, {because}. Folders here: {', '.join(self.prefixes)}")
@@ -183,15 +189,13 @@ class FileService:
         return self._change(path, base_sha256, lambda _: content)
 
     def edit(self, path: str, edits: Sequence[Mapping[str, str]], base_sha256: str | None = None) -> FileWritten:
-        """Makes the edits in order, each of a text that stands once."""
+        """Makes the edits in order, each of a text that stands once. The line ends of the file stay."""
         checked = self._handle.checked("read_file", path)
 
         def edited(before: str | None) -> str:
             if before is None:
                 raise FileRefused(f"{checked} does not exist: write it with write_file")
-            for number, edit in enumerate(edits, 1):
-                before = _edited(before, edit["oldText"], edit["newText"], f"{checked}, edit {number}")
-            return before
+            return edited_text(before, edits, str(checked))
 
         return self._change(path, base_sha256, edited)
 
@@ -290,27 +294,6 @@ def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str
         f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."
     )
     return FileConflict("\n".join([said, *lines]), sha256=digest)
-
-
-def _edited(text: str, old: str, new: str, where: str) -> str:
-    count = text.count(old) if old else 0
-    if old and new != old and text.count(new) == 1 and new and count == new.count(old):
-        return text  # the edit was made already
-    if count == 1:
-        return text.replace(old, new)
-    if not old:
-        raise FileRefused(f"{where}: oldText is empty: give the text to replace")
-    if count == 0:
-        raise FileRefused(f"{where}: oldText is not in the file: read the file, and copy the text exactly")
-    lines = [str(number) for number in _lines_with(text, old)][:10]
-    raise FileRefused(f"{where}: oldText stands {count:,} times, in lines {', '.join(lines)}: give more of its context")
-
-
-def _lines_with(text: str, old: str) -> Iterator[int]:
-    at = text.find(old)
-    while at >= 0:
-        yield text.count("\n", 0, at) + 1
-        at = text.find(old, at + len(old))
 
 
 def _check_time(until: float, path: str) -> None:

@@ -16,6 +16,8 @@ from toolwire.mcp.convert import field_of
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
+from toolwire.vocabulary.text import encodable, encodable_text
+from toolwire.vocabulary.values import plain
 
 ONCE, ALL, NO = "once", "all calls of this tool in this run", "no"
 """The choices of a form that asks for approval."""
@@ -53,13 +55,15 @@ _FORMATS = {"date", "date-time", "email", "uri"}
 
 
 def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
-    """Returns the form for a request.
+    """Returns the form for a request, in characters that UTF-8 can encode.
 
     Raises:
         Unrepresentable: The arguments cannot be shown.
     """
     schema = _CHOICES if request.kind == "approval" else _answer_form(request.answer_schema)
-    return types.ElicitRequestFormParams(message=render(request), requested_schema=schema)
+    return types.ElicitRequestFormParams(
+        message=encodable_text(render(request)), requested_schema=encodable(plain(schema))
+    )
 
 
 def form_keys(pending: Iterable[ApprovalRequest]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import anyio
 import mcp_types as types
 from mcp.server import Server
 from mcp.server.connection import Connection
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -24,6 +24,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import shared_input_schema
@@ -41,6 +42,7 @@ from toolwire.mcp.values.call_results import is_object
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.text import encodable
 
 if TYPE_CHECKING:
     from toolwire.journal.store import Store
@@ -72,6 +74,7 @@ class SdkServer(Server[None]):
             on_call_tool=parts.calls.call,
             on_subscriptions_listen=lambda context, params: self._passing_on.listen(context, params, self._listen),
         )
+        self.middleware.append(_encodable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
@@ -173,6 +176,15 @@ class SdkServer(Server[None]):
         upstreams.follow()
         resources, prompts = upstreams.resources_revision, upstreams.prompts_revision
         return (self._parts.fingerprint(), revision), (resources, revision), (prompts, revision)
+
+
+async def _encodable_answer(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware of the SDK: UTF-8 can encode each answer. A lone surrogate would end the connection."""
+    try:
+        return encodable(await call_next(ctx))
+    except MCPError as error:
+        told = encodable(error.error.model_dump())
+        raise MCPError.from_error_data(types.ErrorData.model_validate(told)) from error
 
 
 async def _tell_lists(connection: Connection, tools: bool, resources: bool, prompts: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable_text
 
 if TYPE_CHECKING:
     from toolwire.journal.store import Store
@@ -240,11 +242,12 @@ def _telling_progress(context: Context) -> Events:
         nonlocal last
         if not isinstance(event, ToolChunk) or event.progress is None or event.parent:
             return
-        done = float(event.progress["done"])
-        # The protocol demands that progress grows.
-        if done > last:
+        done, total = float(event.progress["done"]), event.progress["total"]
+        # The protocol demands that progress grows, and JSON has no infinity.
+        if last < done < math.inf:
             last = done
-            await context.session.report_progress(done, event.progress["total"], event.progress["message"] or None)
+            total = None if total is None or not math.isfinite(total) else total
+            await context.session.report_progress(done, total, encodable_text(event.progress["message"]) or None)
 
     return tell
 

@@ -1,8 +1,8 @@
-"""The lines of a client, each bounded."""
+"""The lines of a client, each bounded, and the errors for lines that cannot be read."""
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -11,9 +11,11 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
+from toolwire.mcp.values.unread_messages import fault_of, id_of, is_answer, members_of
+
+_LOG = logging.getLogger("toolwire.gateway")
 _START_BYTES = 1_024
 _SKIPPED_BYTES = 65_536
-_ID = re.compile(rb'"id"\s*:\s*(?:(\d{1,15})|"([\w-]{1,64})")\s*[,}]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,26 @@ async def lines_of(stdin: BinaryIO, limit_bytes: int) -> AsyncGenerator[str | Lo
 
 
 def too_long(start: bytes, limit_bytes: int) -> SessionMessage:
-    """Returns the error for a line that is too long, with the id of the request if it stands before the parameters."""
-    found = _ID.search(start.partition(b'"params"')[0])
+    """Returns the error for a line that is too long, with the id of the request if its start has it."""
     error = ErrorData(code=INVALID_REQUEST, message=f"The message has more than {limit_bytes:,} bytes.")
-    given = None if found is None else int(found[1]) if found[1] else found[2].decode()
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=given, error=error))
+    found = id_of(members_of(start.decode("utf-8", "replace")))
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=found, error=error))
+
+
+def answer_for(line: str) -> SessionMessage | str | None:
+    """Returns what is due for a line.
+
+    The SDK drops a line that it cannot read. A request gets an error as its answer then, and the answer to a question
+    of this server becomes an error as a line. Any other such line is None, and in the log. A line that can be read is
+    returned as it is.
+    """
+    error = fault_of(line)
+    if error is None:
+        return line
+    members = members_of(line)
+    found = id_of(members)
+    if found is None:
+        _LOG.warning("a line of the client is not a message: %s: %.200r", error.message, line.strip())
+        return None
+    told = JSONRPCError(jsonrpc="2.0", id=found, error=error)
+    return told.model_dump_json(by_alias=True, exclude_unset=True) if is_answer(members) else SessionMessage(told)

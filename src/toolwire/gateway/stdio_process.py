@@ -17,7 +17,7 @@ from toolwire.gateway.http_process import LAST_S, drain
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
-from toolwire.gateway.stdio_lines import lines_of, too_long
+from toolwire.gateway.stdio_lines import answer_for, lines_of, too_long
 
 
 def run_stdio(server: SdkServer, slots: Slots, limits: ServerLimits) -> None:
@@ -48,7 +48,7 @@ async def _serve(server: SdkServer, slots: Slots, limits: ServerLimits, stdin: B
 
 
 async def serve_lines(server: SdkServer, stdin: BinaryIO, limit_bytes: int, stdout: Any = None) -> None:
-    """Serves the client whose messages are the lines of `stdin`. A line that is too long gets an error.
+    """Serves the client whose messages are the lines of `stdin`. A line that is too long, or not read, gets an error.
 
     `stdout` is an asynchronous text file; None is that of this process.
     """
@@ -56,11 +56,12 @@ async def serve_lines(server: SdkServer, stdin: BinaryIO, limit_bytes: int, stdo
 
     async def messages() -> AsyncGenerator[str]:
         async for line in lines_of(stdin, limit_bytes):
-            if isinstance(line, str):
-                yield line
-            else:
+            due = answer_for(line) if isinstance(line, str) else too_long(line.start, limit_bytes)
+            if isinstance(due, str):
+                yield due
+            elif due is not None:
                 await ready.wait()
-                await told[0].send(too_long(line.start, limit_bytes))
+                await told[0].send(due)
 
     # Python's buffer of stdout would be written to the client at the end.
     async with stdio_server(stdin=cast("Any", messages()), stdout=stdout) as (received, sent):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any, cast
 
 from toolwire.journal.conversation_info import ConversationInfo, Document, check_name
@@ -72,6 +73,31 @@ class Conversations(ABC):
         parts_of = secrets.token_hex(16) if len(parts) > 1 else ""
         save = Save(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
         return _save(database, save, parts)
+
+    def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
+        """Returns the tool groups that were active at the end of the conversation's last turn.
+
+        None are of a conversation that is new, or another principal's.
+
+        Raises:
+            DecisionRefused: `bad_mac`: the record was changed in the database.
+            ConfigurationError: The name of the conversation is not valid.
+        """
+        database, name = self._database, check_name(conversation)
+        return database.read(lambda connection: conversations.active_groups(connection, database.sealer, name, caller))
+
+    def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> Future[None]:
+        """Records the active tool groups of a conversation. A new one belongs to `caller`.
+
+        The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
+
+        Raises:
+            ConfigurationError: The name of the conversation is not valid.
+        """
+        database, name, kept, now = self._database, check_name(conversation), frozenset(groups), time.time()
+        return database.run(
+            lambda connection: conversations.keep_groups(connection, database.sealer, name, caller, kept, now)
+        )
 
 
 def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:

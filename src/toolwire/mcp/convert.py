@@ -12,6 +12,7 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.media import image_type_of_base64
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ _KEYS = frozenset(
     }
 )
 """The keys of a call's result as JSON. A mapping with any other key is a tool's own data."""
+_RESULT_KEYS = frozenset({"structuredContent", "structured_content", "isError", "is_error"})
+"""Keys of which one must be there if the content is not."""
 
 
 def reading_results(function: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
@@ -192,7 +195,7 @@ def result_of_mcp(value: Any) -> Any:
     """
     if not _is_result(value):
         return value
-    blocks = [_block(item) for item in field_of(value, "content") or ()]
+    blocks = [block_of(item) for item in items_of(field_of(value, "content"))]
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     meta = field_of(value, "meta", "_meta")
     metadata = {"mcp": meta} if meta else None
@@ -207,8 +210,12 @@ def result_of_mcp(value: Any) -> Any:
 def _is_result(value: Any) -> bool:
     if isinstance(value, Mapping):
         fields = cast("Mapping[Any, Any]", value)
+        if not fields.keys() <= _KEYS:
+            return False
         content = fields.get("content")
-        return isinstance(content, list) and fields.keys() <= _KEYS and all(map(_is_typed, cast("list[Any]", content)))
+        if content is None:
+            return not fields.keys().isdisjoint(_RESULT_KEYS)
+        return isinstance(content, list | Mapping) and all(map(_is_typed, items_of(content)))
     return hasattr(value, "content") and (hasattr(value, "is_error") or hasattr(value, "isError"))
 
 
@@ -216,15 +223,29 @@ def _is_typed(item: Any) -> bool:
     return isinstance(field_of(item, "type"), str)
 
 
-def _block(item: Any) -> ContentBlock:
-    """Returns a block of MCP as a block of toolwire. A block of an unknown or wrong form becomes its type as text."""
+def items_of(content: Any) -> list[Any]:
+    """Returns the blocks of a result's content, which careless servers also write as one block or as null."""
+    if content is None:
+        return []
+    return cast("list[Any]", content) if isinstance(content, list) else [content]
+
+
+def block_of(item: Any) -> ContentBlock:
+    """Returns a block of MCP as a block of toolwire. A block of an unknown or wrong form becomes its type as text.
+
+    A text in the place of a block is a text block.
+    """
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
     kind = field_of(item, "type")
     fields: dict[str, Any] = {}
     if kind == "text":
-        fields["text"] = str(field_of(item, "text") or "")
+        text = field_of(item, "text")
+        fields["text"] = "" if text is None else str(text)
     elif kind in ("image", "audio"):
-        media_type, data = field_of(item, "mime_type", "mimeType"), field_of(item, "data")
-        fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": str(data or "")}
+        data = str(field_of(item, "data") or "")
+        media_type = field_of(item, "mime_type", "mimeType") or image_type_of_base64(data)
+        fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": data}
     elif kind == "resource":
         fields["resource"] = _fields(field_of(item, "resource"), ("uri", "text", "blob"))
     elif kind == "resource_link":
@@ -235,7 +256,7 @@ def _block(item: Any) -> ContentBlock:
     annotations = _annotations(field_of(item, "annotations"))
     if annotations and is_block(annotated := {**block, "annotations": annotations}):
         return annotated
-    return block if is_block(block) else {"type": "text", "text": f"[{kind}]"}
+    return block if is_block(block) else {"type": "text", "text": f"[{kind or 'unknown'}]"}
 
 
 def _fields(value: Any, names: tuple[str, ...]) -> dict[str, Any]:

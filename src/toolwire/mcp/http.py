@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from toolwire.mcp.oauth.authorization import Endpoint
 from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of, token_auth
+from toolwire.mcp.values.unread_messages import mended_text
 from toolwire.vocabulary.errors import ConfigurationError
 
 Fate = Literal["not_connected", "no_session", "refused", "not_answered"]
@@ -90,7 +91,8 @@ class Door(httpx2.AsyncBaseTransport):
         if is_message and MCP_SESSION_ID in request.headers and await self._has_ended(request, response):
             await response.aclose()
             return _answer("no_session", "the server has ended the session")
-        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
+        bounded = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
+        response.stream = _Mended(bounded) if is_message else bounded
         return response
 
     async def _has_ended(self, request: httpx2.Request, response: httpx2.Response) -> bool:
@@ -119,8 +121,9 @@ class _Bounded(httpx2.AsyncByteStream):
     """The body of a response, up to the limit. The events of a stream are bounded one by one, by the SDK."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, response: httpx2.Response, limit: int) -> None:
-        self._inner, self._limit = inner, limit
-        self._is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        self._inner = inner
+        self.is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        self.limit = limit
         self._is_packed = response.headers.get("content-encoding", "identity").lower() != "identity"
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -130,12 +133,45 @@ class _Bounded(httpx2.AsyncByteStream):
         size = 0
         async for chunk in self._inner:
             size += len(chunk)
-            if size > self._limit and not self._is_stream:
-                raise httpx2.StreamError(f"the server sent a message of more than {self._limit:,} bytes")
+            if size > self.limit and not self.is_stream:
+                raise httpx2.StreamError(f"the server sent a message of more than {self.limit:,} bytes")
             yield chunk
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class _Mended(httpx2.AsyncByteStream):
+    """The body of an answer, in which each message is one that the SDK reads, as far as it can be mended."""
+
+    def __init__(self, inner: _Bounded) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in self._inner:
+            parts.append(chunk)
+            size += len(chunk)
+            # A stream is passed on line by line. CR alone ends a line too.
+            if self._inner.is_stream and (b"\n" in chunk or b"\r" in chunk or size > self._inner.limit):
+                *lines, rest = b"".join(parts).split(b"\n")
+                yield b"".join(_mended_line(line) + b"\n" for line in lines)
+                parts, size = [rest], len(rest)
+                if b"\r" in rest or size > self._inner.limit:
+                    yield rest
+                    parts, size = [], 0
+        whole = b"".join(parts)
+        yield _mended_line(whole) if self._inner.is_stream else mended_text(whole)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _mended_line(line: bytes) -> bytes:
+    """Returns a line of a stream of events. One with a whole message is mended."""
+    head, data = line[:5], line[5:].strip()
+    return b"data: " + mended_text(data) if head == b"data:" and data.startswith(b"{") else line
 
 
 def _answer(fate: Fate, text: str) -> httpx2.Response:

@@ -1,17 +1,23 @@
-"""Mends answers that the SDK would refuse: a page with one broken entry, and a result that does not say its type."""
+"""Mends answers that the SDK would refuse, so that what can be read of them is read.
+
+They are an answer that is not quite a message, a page with one broken entry, and the result of a call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, RequestId
 from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.values.call_answers import readable_answer
+from toolwire.mcp.values.unread_messages import meant_message
 
+_CALL = "tools/call"
 _LISTS = {
     "tools/list": ("tools", "tool"),
     "resources/list": ("resources", "resource"),
@@ -32,13 +38,21 @@ class MendedAnswers:
 
     def sent(self, request: JSONRPCRequest) -> None:
         """Notes a request."""
-        if request.method in ("initialize", *_LISTS):
+        if request.method in ("initialize", _CALL, *_LISTS):
             self._asked[request.id] = request.method
             meta = (request.params or {}).get("_meta", {})
             self._version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
 
+    def meant(self, refused: ValidationError) -> JSONRPCMessage | None:
+        """Returns the message that the SDK refused to read, mended; None if it is not a message. A warning says so."""
+        message = meant_message(refused)
+        fault = refused.errors(include_url=False, include_context=False)[0]
+        what = "which is not a message" if message is None else "which is not a whole message"
+        self._log.warning(f"it sent {fault['input']!r:.200}, {what}: {fault['msg']}")
+        return message
+
     def received(self, answer: JSONRPCResponse) -> None:
-        """Takes the broken entries out of the answer if it is a page. A warning names each of them.
+        """Mends an answer. A warning names each broken entry of a page, which is left out, and a mended result.
 
         A result of 2026-07-28 without a type is complete, as those of older servers are.
         """
@@ -47,6 +61,8 @@ class MendedAnswers:
         method = self._asked.pop(answer.id, "")
         if method == "initialize":
             self._version = str(answer.result.get("protocolVersion", ""))
+        elif method == _CALL:
+            self._mend_call(answer)
         elif method and self._fault(method, answer.result) is not None:
             field, _ = _LISTS[method]
             entries: Any = answer.result.get(field)
@@ -54,6 +70,18 @@ class MendedAnswers:
             if isinstance(entries, list) and self._fault(method, {**answer.result, field: []}) is None:
                 found = cast("list[Any]", entries)
                 answer.result[field] = [entry for entry in found if self._is_usable(method, entry, answer.result)]
+
+    def _mend_call(self, answer: JSONRPCResponse) -> None:
+        # The SDK's two readers of a result differ in which members may be null.
+        nulls = [name for name, value in answer.result.items() if value is None]
+        fault = f"{nulls[0]}: null" if nulls else self._fault(_CALL, answer.result)
+        if fault is None or answer.result.get("resultType", "complete") != "complete":
+            return
+        whole = {name: answer.result[name] for name in answer.result.keys() & {"resultType"}}
+        mended = readable_answer(answer.result, lambda part: self._fault(_CALL, {**whole, **part}) is None)
+        if mended != answer.result:
+            self._log.warning(f"the result of a call was mended: {fault}")
+            answer.result = mended
 
     def _is_usable(self, method: str, entry: Any, page: Mapping[str, Any]) -> bool:
         field, word = _LISTS[method]

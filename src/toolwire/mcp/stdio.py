@@ -18,6 +18,7 @@ import anyio
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import CLOSE_GRACE_S
 from toolwire.mcp.server_log import ServerLog
@@ -69,13 +70,13 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
 
 
 class _Incoming:
-    """The messages of the server. Lines that are not messages go to the log."""
+    """The messages of the server. A line that is not a message is the error of the SDK, as in its own transports."""
 
     def __init__(self, process: Process, log: ServerLog, message_bytes: int) -> None:
         assert process.stdout is not None
         self._lines, self._log, self._message_bytes = process.stdout, log, message_bytes
 
-    async def receive(self) -> SessionMessage:
+    async def receive(self) -> SessionMessage | ValidationError:
         while True:
             try:
                 line = await self._lines.readline()
@@ -91,8 +92,8 @@ class _Incoming:
                 text = line.decode("utf-8", "replace")
                 try:
                     return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-                except ValueError:
-                    self._log.warning(f"its stdout has a line that is not a message: {text.strip()!r:.200}")
+                except ValidationError as refused:
+                    return refused
 
     async def aclose(self) -> None:
         """Does nothing: the process is ended as a whole."""

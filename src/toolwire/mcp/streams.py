@@ -10,6 +10,7 @@ from typing import Any, Self
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
+from pydantic import ValidationError
 
 from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.sending import SENDING
@@ -30,14 +31,20 @@ class ReadStream:
         Raises:
             anyio.EndOfStream: The connection has ended.
         """
-        try:
-            item: Item = await self._inner.receive()
-        except anyio.EndOfStream:
-            self._ended()
-            raise
-        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
-            self._mended.received(item.message)
-        return item
+        while True:
+            try:
+                item: Item = await self._inner.receive()
+            except anyio.EndOfStream:
+                self._ended()
+                raise
+            if isinstance(item, ValidationError):
+                meant = self._mended.meant(item)
+                if meant is None:
+                    continue
+                item = SessionMessage(meant)
+            if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+                self._mended.received(item.message)
+            return item
 
     @property
     def last_context(self) -> Any:
@@ -81,7 +88,7 @@ class WriteStream:
         sending = SENDING.get() if isinstance(item.message, JSONRPCRequest) else None
         if sending is not None:
             sending.is_sent = True
-        elif isinstance(item.message, JSONRPCRequest):
+        if isinstance(item.message, JSONRPCRequest):
             self._mended.sent(item.message)
         try:
             await self._inner.send(item)

@@ -21,6 +21,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.permission.deciding import narrowed
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.decision_check import look_at
+from toolwire.session.kept_groups import GroupStore, KeptGroups
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
@@ -68,7 +69,7 @@ class Standing(Protocol):
     def caller(self) -> Caller: ...
 
 
-class RunStore(Protocol):
+class RunStore(GroupStore, Protocol):
     """The store of runs."""
 
     def start(self, run: RunStart) -> Future[Any]: ...
@@ -86,17 +87,23 @@ class Passes:
     """Makes passes over the runs of one session."""
 
     def __init__(
-        self, store: RunStore, scope: Callable[[], Scope], protocol: str, new_run: Callable[[Iterable[Label]], Run]
+        self,
+        store: RunStore,
+        scope: Callable[[], Scope],
+        protocol: str,
+        new_run: Callable[[Iterable[Label]], Run],
+        groups: KeptGroups | None = None,
     ) -> None:
         """`scope` returns the session's present scope, and `new_run` the state of a turn with these labels."""
         self.store = store
+        self.groups = groups or KeptGroups(store)
         self._scope = scope
         self._protocol = protocol
         self._new_run = new_run
 
     def over(self, scope: Scope) -> Passes:
         """Returns the passes of one turn, with its scope."""
-        return Passes(self.store, lambda: scope, self._protocol, self._new_run)
+        return Passes(self.store, lambda: scope, self._protocol, self._new_run, self.groups)
 
     async def prepared(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
         """Records the decisions on a run and restores its rules. Returns the run's id.
@@ -113,6 +120,7 @@ class Passes:
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
+        self.groups.switch_on(self._scope())
         ports = awaited(self._scope()).ports
         is_big = any(is_large(call.arguments) for call in reply.calls)
         started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
@@ -155,6 +163,11 @@ class Passes:
         """
         ports = awaited(self._scope()).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
+        try:
+            await self.groups.read_later(self._scope(), ledger.start.conversation)
+        except BaseException:
+            await ports.arrived(ledger.release())
+            raise
         reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
         run.saw(ledger.urls)
         if ledger.outcome is not None:
@@ -211,6 +224,7 @@ class Passes:
             for result in results:
                 if is_divergence(result):
                     raise DecisionRefused("divergence", result.error or "the run did not follow its record")
+            await self.groups.keep(scope, ledger.start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
                 return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
             results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]

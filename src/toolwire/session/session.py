@@ -41,7 +41,7 @@ from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
 from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
 from toolwire.session.suspended import Suspended
-from toolwire.session.told_tools import callable_tools, read_reply, shown
+from toolwire.session.told_tools import callable_tools, read_reply, shown, with_notes
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
@@ -137,7 +137,7 @@ class Session(Traced, Observed):
             lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
         )
         self._finish = offer_finish(finish, self._scope)
-        self._passes = None if store is None else self._kept_in(opened(store))
+        self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
         self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
         self._instructions = KeptInstructions()
 
@@ -158,8 +158,10 @@ class Session(Traced, Observed):
     def instructions(self) -> str | list[dict[str, Any]]:
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
         self._dialogue.has_prompt = True
+        if self._passes is not None:
+            self._passes.groups.switch_on(self._scope)
         options = {**self._prompt, **modules_told(self._scope.catalogue, self.protocol)}
-        return self._instructions.of(self.protocol, self.tools, options)
+        return with_notes(self._instructions.of(self.protocol, self.tools, options), self._scope)
 
     @property
     def system_prompt(self) -> str:
@@ -346,9 +348,11 @@ class Session(Traced, Observed):
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return self._dialogue.with_results(run_id, read, answers, final_in(run))
 
-    def _kept_in(self, store: RunStore) -> Passes:
-        """Records turns and calls in the store, and restores the rules that people kept there."""
+    def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
+        """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
         self._scope = logged(self._scope, store)
         passes = Passes(store, lambda: self._scope, self.protocol.name, self._finish.new_run)
         passes.restore_rules()
+        if not is_new:
+            passes.groups.read(self._scope, self._scope.conversation)
         return passes

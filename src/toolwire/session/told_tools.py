@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.facade.built_in.finding import allowed, is_allowed, offered
 from toolwire.facade.given_calls import decoded_reply
@@ -13,6 +14,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
+from toolwire.vocabulary.text import encodable_text
 
 
 def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
@@ -22,6 +24,17 @@ def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
         return [tool for _, tool in told]
     by_name = {**dict(told), CODE_EXECUTION: programs}
     return [by_name[entry.name] for entry in scope.tools if entry.name in by_name]
+
+
+def with_notes(described: str | list[dict[str, Any]], scope: Scope) -> str | list[dict[str, Any]]:
+    """Returns a prompt with the notes of active groups at its end.
+
+    A native request has no place for them but the description of `activate_tool_groups`.
+    """
+    if not isinstance(described, str) or not isinstance(scope.tools, Selection):
+        return described
+    notes = encodable_text(scope.tools.group_notes())
+    return f"{described.rstrip()}\n\n{notes}\n" if notes else described
 
 
 def read_reply(reply: Any, scope: Scope, protocol: CallingProtocol) -> Reply:

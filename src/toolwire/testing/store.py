@@ -98,6 +98,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.kept: dict[str, MemoryRun] = {}
         self._conversations: dict[str, tuple[Caller, set[Label], dict[str, None]]] = {}
+        self._groups: dict[str, frozenset[str]] = {}
 
     def start(self, run: RunStart) -> Future[MemoryRun]:
         """Returns the ledger of a new run, which has read what its conversation has read.
@@ -165,11 +166,33 @@ class MemoryStore:
             and (asked.is_used or asked.decision.verdict not in ALLOWING)
         ]
 
-    def _started(self, run: RunStart) -> MemoryRun:
-        name, caller = run.conversation or run.run_id, run.caller
-        owner, has_read, has_seen = self._conversations.setdefault(name, (caller, set(), {}))
-        if (owner.principal, owner.tenant) != (caller.principal, caller.tenant):
+    def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
+        """Returns the tool groups that were active at the end of the conversation's last turn."""
+        owner = self._conversations.get(conversation, (caller, set(), {}))[0]
+        is_own = (owner.principal, owner.tenant) == (caller.principal, caller.tenant)
+        return self._groups.get(conversation, frozenset()) if is_own else frozenset()
+
+    def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> Future[None]:
+        """Records the active tool groups of a conversation.
+
+        The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
+        """
+
+        def keep() -> None:
+            self._owned(conversation, caller)
+            self._groups[conversation] = frozenset(groups)
+
+        return done(keep)
+
+    def _owned(self, name: str, caller: Caller) -> tuple[Caller, set[Label], dict[str, None]]:
+        """Returns a conversation. A new one belongs to the caller."""
+        found = self._conversations.setdefault(name, (caller, set(), {}))
+        if (found[0].principal, found[0].tenant) != (caller.principal, caller.tenant):
             raise DecisionRefused("not_permitted", f"conversation {name!r} is another principal's")
+        return found
+
+    def _started(self, run: RunStart) -> MemoryRun:
+        _, has_read, has_seen = self._owned(run.conversation or run.run_id, run.caller)
         has_read.update(run.taints)
         self.kept[run.run_id] = MemoryRun(replace(run, taints=tuple(sorted(has_read))), has_read, has_seen)
         return self._taken(run.run_id)

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.media import Media, read_media
 
 
 class Annotations(TypedDict, total=False):
@@ -167,29 +168,52 @@ def shown(block: ContentBlock) -> ShownBlock:
     """Returns the block as the formats of models know it, without annotations.
 
     A resource becomes its text, its image or its sound. Other bytes, and a link, become a line that names the resource.
+    An image or a sound has its true media type and clean base64. One that no provider takes becomes a line that says
+    why.
     """
     if block["type"] == "resource_link":
         named = (block.get("title") or block.get("name"), _short(block.get("uri") or ""), block.get("description"))
         return TextBlock(type="text", text="[resource] " + ", ".join(str(part) for part in named if part))
     if block["type"] == "resource":
         return _shown_resource(cast("Mapping[str, Any]", block["resource"]))
+    if block["type"] != "text":
+        return _shown_media(block)
     if "annotations" not in block:
         return block
-    return cast("ShownBlock", {name: value for name, value in block.items() if name != "annotations"})
+    return TextBlock(type="text", text=block["text"])
+
+
+def _shown_media(block: ImageBlock | AudioBlock) -> ShownBlock:
+    source, kind = cast("Any", block.get("source")), block["type"]
+    if not _is_source(source):
+        # The author of the tool built it wrongly. It is named by its kind.
+        return cast("ShownBlock", {"type": kind, "source": source})
+    url: str = source["url"] if source["type"] == "url" else "data:"
+    if url.lower().startswith(("http://", "https://")):
+        return _media_block(kind, UrlSource(type="url", url=url))
+    if not url.startswith("data:"):
+        return TextBlock(type="text", text=f"[{kind}: {url}]")
+    found = read_media(kind, {"data": url} if source["type"] == "url" else source)
+    return _media_block(kind, _inline(found)) if isinstance(found, Media) else TextBlock(type="text", text=found)
+
+
+def _media_block(kind: str, source: Base64Source | UrlSource) -> ImageBlock | AudioBlock:
+    return ImageBlock(type="image", source=source) if kind == "image" else AudioBlock(type="audio", source=source)
+
+
+def _inline(media: Media) -> Base64Source:
+    return Base64Source(type="base64", media_type=media.media_type, data=media.data)
 
 
 def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
     uri, text, blob, media_type = (resource.get(name) or "" for name in ("uri", "text", "blob", "mimeType"))
     if "text" in resource:
         return TextBlock(type="text", text=f"[resource] {_short(uri)}\n{text}")
-    source = Base64Source(type="base64", media_type=media_type, data=blob)
-    match media_type.partition("/")[0]:
-        case "image":
-            return ImageBlock(type="image", source=source)
-        case "audio":
-            return AudioBlock(type="audio", source=source)
-        case _:
-            return TextBlock(type="text", text=blob_line(resource))
+    kind = media_type.partition("/")[0].lower()
+    found = read_media(kind, {"media_type": media_type, "data": blob}) if kind in ("image", "audio") else ""
+    if isinstance(found, str):
+        return TextBlock(type="text", text=blob_line(resource))
+    return _media_block(kind, _inline(found))
 
 
 def blob_line(resource: Mapping[str, Any]) -> str:

@@ -65,13 +65,29 @@ def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
     containers: list[Any] = [root]
     for container in containers:
         for key, item in _items(container):
-            if is_block(item) and is_media(item):
-                found.append(item)
-                container[key] = f"[{shown(item)['type']}]"
+            block = _media_block(item)
+            if block is not None:
+                found.append(block)
+                container[key] = f"[{shown(block)['type']}]"
             elif type(item) in (dict, list, tuple):
                 container[key] = copied = _copied(item)
                 containers.append(copied)
     return (root[0], found) if found else (value, [])
+
+
+_MCP_MEDIA = frozenset({"type", "data", "mimeType", "annotations", "_meta"})
+"""The fields of an image or a sound in MCP's form. Servers repeat their blocks in structured content."""
+
+
+def _media_block(item: Any) -> ContentBlock | None:
+    """Returns the block of a media block in toolwire's form or in MCP's; None for any other value."""
+    if type(item) is not dict:
+        return None
+    media = cast("dict[str, Any]", item)
+    if media.get("type") in ("image", "audio") and "data" in media and media.keys() <= _MCP_MEDIA:
+        source = {"type": "base64", "media_type": media.get("mimeType") or media["type"], "data": media["data"]}
+        media = {"type": media["type"], "source": source}
+    return media if is_block(media) and is_media(media) else None
 
 
 def _items(container: Any) -> list[tuple[Any, Any]]:

@@ -42,8 +42,11 @@ def call(request: dict[str, Any]) -> None:
         case "error":
             error = {"code": -32000, "message": "the shop is closed"}
             return write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode())
-        case "kind":
-            return write(answer(request, content=[{"type": "hologram", "data": "?"}]))
+        case "answer":
+            # The text is the answer, without its end.
+            return write(f'{{"jsonrpc": "2.0", "id": {json.dumps(request["id"])}, {text}}}'.encode())
+        case "result":
+            return write(f'{{"jsonrpc": "2.0", "id": {request["id"]}, "result": {text}}}'.encode())
         case "late progress":
             write(said(request, text))
             progress = {"progressToken": request["id"], "progress": 1}

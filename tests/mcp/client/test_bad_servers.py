@@ -97,12 +97,6 @@ def test_an_error_of_the_server_s_own_is_told_and_the_connection_stays(raw: Raw)
     assert {result.error for result in results} == {"the server refused the call: the shop is closed (-32000)"}
 
 
-def test_content_of_an_unknown_kind_is_an_invalid_result(raw: Raw) -> None:
-    result = raw("kind").invoke("raw/say")
-    assert result.failure is not None
-    assert result.failure.kind == "invalid_result"
-
-
 @pytest.mark.parametrize(("length", "kind"), [(60_000, None), (200_000, "unknown_outcome")])
 def test_a_message_has_a_limit_and_the_server_is_used_again(raw: Raw, length: int, kind: str | None) -> None:
     registry = raw("long", message_bytes=65_536)

@@ -201,11 +201,18 @@ def _inserted(lines: list[str], number: int, content: str, path: str) -> tuple[s
 
 
 def _spliced(before: list[str], content: str, after: list[str]) -> tuple[str, str]:
-    """Returns the text with the content as lines of their own, and the changed lines with some around them."""
+    """Returns the text with the content as lines of their own, and the changed lines with some around them.
+
+    The content gets the line ends of the lines around it.
+    """
+    ended = next((line for line in (*reversed(before), *after) if line.endswith("\n")), None)
+    end = "\r\n" if ended is not None and ended.endswith("\r\n") else "\n"
+    if ended is not None:
+        content = content.replace("\r\n", "\n").replace("\n", end)
     if before and not before[-1].endswith("\n"):
-        before = [*before[:-1], before[-1] + "\n"]
+        before = [*before[:-1], before[-1] + end]
     if content and after and not content.endswith("\n"):
-        content += "\n"
+        content += end
     middle = _lines(content)
     lines = [*before, *middle, *after]
     first, last = len(before) + 1 - SNIPPET_LINES, len(before) + len(middle) + SNIPPET_LINES

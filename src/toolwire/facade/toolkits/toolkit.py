@@ -241,8 +241,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
 
     def get_tool_group_notes(self) -> str:
         """Returns the notes of active groups as one text, each under its group's name; empty without notes."""
-        noted = [group for group in self._selection().groups() if group.active and group.notes]
-        return "\n\n".join(f"About the tools of {group.name!r}:\n{group.notes}" for group in noted)
+        return self._selection().group_notes()
 
     def allow_group_switching(self, group_names: Iterable[str] | None = None) -> None:
         """Adds the tool `activate_tool_groups`, with which the model switches these groups itself; None: all groups.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolwire.journal.artifacts.artifact import ArtifactError
+from toolwire.journal.artifacts.normal_text import NormalText
 
 LEAST_SCORE = 90.0
 """How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""
@@ -17,13 +18,23 @@ LEAST_LEAD = 3.0
 LIKENESS_STEPS = 4_000_000_000
 """Maximum work of the search by likeness, as places x the square of the wanted text's characters: half a second."""
 
+_UNLIKE = "old_str is not in the artifact, and no text is alike enough: read it, and copy the text"
+
 DIFF_STEPS = 400_000_000
 """Maximum product of the numbers of lines of two texts to compare. At it a comparison takes 50 MB and 0.1 s."""
 
 DIFF_LINES = 40
 """Maximum number of lines of a diff in an error message."""
 
+_ROUGH_SCORE = 75.0
+"""How alike a window of the wanted length is at least, if it lies in a passage that is alike enough."""
+_MOVED_SHARE = 5
+"""A passage may begin or end a fifth of the wanted length beside its window."""
 _SHOWN_CHARACTERS = 200
+
+Span = tuple[int, int]
+"""Start and end of a part of a text."""
+_APART = " apart from quotes, dashes and blanks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +53,38 @@ class Place:
 
 
 def place_of(content: str, old: str) -> Place:
-    """Returns the only place of `old` in a text: where it stands exactly, else where lines are most alike.
+    """Returns the only place of `old` in a text.
+
+    That is where it stands exactly, else where it stands apart from quotes, dashes, blanks at line ends and the forms
+    of characters, else the passage that is most alike.
 
     Raises:
         ArtifactError: It stands nowhere or several times, no place is alike enough, or two places are alike.
     """
     if not old:
         raise ArtifactError("old_str is empty: give the text that shall be replaced, or rewrite the artifact")
+    if (place := _only_place(content, old, "")) is not None:
+        return place
+    text, wanted = NormalText(content), NormalText(old).text
+    if not wanted.strip():
+        raise ArtifactError(_UNLIKE)
+    # A blank at the end may also stand within a line.
+    for part in (wanted + old[len(old.rstrip(" \t")) :], wanted):
+        if (place := _only_place(text.text, part, _APART)) is not None:
+            break
+    else:
+        place = _most_alike(text.text, wanted)
+    return Place(start=text.given_start(place.start), end=text.given_end(place.end), score=place.score)
+
+
+def _only_place(content: str, old: str, apart: str) -> Place | None:
+    """Returns the place where the text stands; None if it stands nowhere."""
     start = content.find(old)
     if start < 0:
-        return _most_alike(content, old)
+        return None
     if (second := content.find(old, start + 1)) >= 0:
         lines = f"lines {_line(content, start)} and {_line(content, second)}"
-        raise ArtifactError(f"old_str stands more than once, in {lines}: give more of the text around the place")
+        raise ArtifactError(f"old_str stands more than once{apart}, in {lines}: give more of the text around the place")
     return Place(start=start, end=start + len(old), score=100.0)
 
 
@@ -98,25 +128,25 @@ def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None 
 
 
 def _most_alike(content: str, old: str) -> Place:
-    # Imported here: the library takes 24 ms, and most updates are exact.
-    from rapidfuzz import fuzz
+    """Returns the passage that is most alike to `old`.
 
+    Raises:
+        ArtifactError: No passage is alike enough, two are, or the search would take too long.
+    """
     wanted = old.strip("\n")
-    windows = list(_windows(content, wanted.count("\n") + 1)) if wanted.strip() else []
-    if len(windows) * len(wanted) ** 2 > LIKENESS_STEPS:
-        raise ArtifactError("old_str is not in the artifact as given, and too long to search for alike text: copy it")
-    places: list[Place] = []
-    for start, end in windows:
-        score = fuzz.ratio(content[start:end], wanted, score_cutoff=LEAST_SCORE - LEAST_LEAD)
-        places.append(Place(start=start, end=end, score=score))
+    if len(content) * len(wanted) ** 2 <= LIKENESS_STEPS:
+        places = _alike_passages(content, wanted)
+    else:
+        places = _alike_lines(content, wanted)
     best = max(places, key=lambda place: place.score, default=None)
     if best is None or best.score < LEAST_SCORE:
-        raise ArtifactError("old_str is not in the artifact, and no text is alike enough: read it, and copy the text")
+        raise ArtifactError(_UNLIKE)
     others = (place for place in places if place.end <= best.start or place.start >= best.end)
     second = max(others, key=lambda place: place.score, default=None)
     if second is not None and second.score > best.score - LEAST_LEAD:
-        first, other = (f"line {_line(content, place.start)} ({place.score:.0f} of 100)" for place in (best, second))
-        shown = [content[place.start : place.end][:_SHOWN_CHARACTERS] for place in (best, second)]
+        alike = sorted((best, second), key=lambda place: place.start)
+        first, other = (f"line {_line(content, place.start)} ({place.score:.0f} of 100)" for place in alike)
+        shown = [content[place.start : place.end][:_SHOWN_CHARACTERS] for place in alike]
         raise ArtifactError(
             f"old_str is not in the artifact as given, and two places are alike: {first} and {other}. Copy the text of "
             f"one of them, with more around it:\n{shown[0]}\n---\n{shown[1]}"
@@ -126,7 +156,77 @@ def _most_alike(content: str, old: str) -> Place:
     return best
 
 
-def _windows(content: str, count: int) -> Iterator[tuple[int, int]]:
+def _line(content: str, place: int) -> int:
+    return content.count("\n", 0, place) + 1
+
+
+def _alike_passages(content: str, wanted: str) -> list[Place]:
+    """Returns the most alike passage, and those beside it. They may begin and end within a line."""
+    best = _alike_passage(content, wanted, (0, len(content)))
+    if best is None:
+        return []
+    beside = [(0, best.start), (best.end, len(content))]
+    return [best, *(found for span in beside if (found := _alike_passage(content, wanted, span)) is not None)]
+
+
+def _alike_passage(content: str, wanted: str, span: Span) -> Place | None:
+    # Imported here: the library takes 24 ms, and most updates are exact.
+    from rapidfuzz import fuzz
+
+    start, end = span
+    if end - start <= len(wanted):
+        return _fitted(content, wanted, span, span) if end > start else None
+    found = fuzz.partial_ratio_alignment(wanted, content[start:end], score_cutoff=_ROUGH_SCORE)
+    return None if found is None else _fitted(content, wanted, (start + found.dest_start, start + found.dest_end), span)
+
+
+def _alike_lines(content: str, wanted: str) -> list[Place]:
+    """Returns the runs of lines that are alike, the best of them as a passage."""
+    from rapidfuzz import fuzz
+
+    windows = list(_windows(content, wanted.count("\n") + 1))
+    if len(windows) * len(wanted) ** 2 > LIKENESS_STEPS:
+        raise ArtifactError("old_str is not in the artifact as given, and too long to search for alike text: copy it")
+    places: list[Place] = []
+    for start, end in windows:
+        score = fuzz.ratio(content[start:end], wanted, score_cutoff=LEAST_SCORE - LEAST_LEAD)
+        places.append(Place(start=start, end=end, score=score))
+    best = max(places, key=lambda place: place.score, default=None)
+    if best is None or not best.score:
+        return []
+    return [_fitted(content, wanted, (best.start, best.end), (0, len(content))), *places]
+
+
+def _fitted(content: str, wanted: str, window: Span, span: Span) -> Place:
+    """Returns the passage near a window, and within the span, that the fewest edits make the wanted text.
+
+    An end within a word counts as an edit. Of two such passages it is the one whose length is nearest to the wanted
+    one.
+    """
+    from rapidfuzz import fuzz
+    from rapidfuzz.distance import Levenshtein
+
+    start, end = window
+    # Four searches of twice as many places each take at most a quarter of the time.
+    reach = min(len(wanted) // _MOVED_SHARE + 1, LIKENESS_STEPS // (32 * len(wanted) ** 2))
+
+    def cost(one: Span) -> tuple[int, int]:
+        edits = Levenshtein.distance(content[slice(*one)], wanted) + sum(_is_in_word(content, at) for at in one)
+        return edits, abs(one[1] - one[0] - len(wanted))
+
+    for _ in range(2):
+        starts = range(max(span[0], start - reach), min(end, start + reach) + 1)
+        start = min(((at, end) for at in starts), key=cost)[0]
+        ends = range(max(start, end - reach), min(span[1], end + reach) + 1)
+        end = min(((start, at) for at in ends), key=cost)[1]
+    return Place(start=start, end=end, score=fuzz.ratio(content[start:end], wanted))
+
+
+def _is_in_word(content: str, at: int) -> bool:
+    return 0 < at < len(content) and content[at - 1].isalnum() and content[at].isalnum()
+
+
+def _windows(content: str, count: int) -> Iterator[Span]:
     """Yields the start and end of each run of about as many lines, without the last line's end."""
     starts = [0]
     for place, character in enumerate(content):
@@ -137,7 +237,3 @@ def _windows(content: str, count: int) -> Iterator[tuple[int, int]]:
         for size in {max(count - 1, 1), count, count + 1}:
             if first + size < len(starts):
                 yield starts[first], starts[first + size] - 1
-
-
-def _line(content: str, place: int) -> int:
-    return content.count("\n", 0, place) + 1

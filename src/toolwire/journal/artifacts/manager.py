@@ -125,8 +125,9 @@ class ArtifactManager:
     def update(self, id: str, old_str: str, new_str: str, *, key: str = "") -> ArtifactVersion:
         """Replaces a text that stands once in the newest version.
 
-        If it does not stand there exactly, the lines that are most alike are replaced: their score must be at least 90
-        of 100, and 3 above that of any other place. `score` and `replaced` of the new version say so.
+        If it does not stand there exactly, it may stand there once with other quotes, dashes, blanks at line ends, or
+        forms of characters (NFKC). Else the passage that is most alike is replaced: its score must be at least 90 of
+        100, and 3 above that of any other place. `score` and `replaced` of the new version say so.
 
         Raises:
             ArtifactError: The artifact does not exist, or does not have this text exactly once. The message

@@ -30,6 +30,8 @@ class ConversationState:
     taints: frozenset[Label] = frozenset()
     urls: tuple[str, ...] = ()
     """URLs that stood whole in results, the oldest first."""
+    groups: frozenset[str] = frozenset()
+    """The tool groups that were active at the end of the last turn."""
 
 
 def joined(
@@ -90,6 +92,31 @@ def has_read(
     if urls or not more <= state.taints:
         read = replace(state, taints=state.taints | more, urls=tuple(with_urls(state.urls, urls)))
         _keep(connection, sealer, run.conversation, read)
+
+
+def active_groups(connection: Connection, sealer: Sealer, conversation: str, caller: Caller) -> frozenset[str]:
+    """Returns the tool groups that were active at last; none of a conversation that is new or another principal's."""
+    query = select(CONVERSATIONS.c.state).where(CONVERSATIONS.c.conversation == conversation)
+    sealed = connection.execute(query).scalar_one_or_none()
+    if sealed is None:
+        return frozenset()
+    state = state_of(sealer, conversation, sealed)
+    is_own = (state.caller.principal, state.caller.tenant) == (caller.principal, caller.tenant)
+    return state.groups if is_own else frozenset()
+
+
+def keep_groups(
+    connection: Connection, sealer: Sealer, conversation: str, caller: Caller, groups: frozenset[str], now: float
+) -> None:
+    """Records the active tool groups of a conversation.
+
+    Raises:
+        DecisionRefused: `not_permitted`.
+    """
+    state = locked(connection, sealer, conversation, caller, now)
+    refuse_other(conversation, state.caller, caller)
+    if state.groups != groups:
+        _keep(connection, sealer, conversation, replace(state, groups=groups))
 
 
 def refuse_busy(connection: Connection, run: RunStart, owner: Owner, now: float) -> None:
@@ -167,13 +194,20 @@ def _sealed(sealer: Sealer, conversation: str, state: ConversationState) -> byte
     form: dict[str, Any] = {"caller": plain_form(state.caller), "taints": sorted(state.taints)}
     if state.urls:
         form["urls"] = list(state.urls)
+    if state.groups:
+        form["groups"] = sorted(state.groups)
     return sealer.seal(written(form), "conversations", conversation, "state")
 
 
 def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationState:
     def made(form: Mapping[str, Any]) -> ConversationState:
         caller = plain_of(Caller, form["caller"])
-        return ConversationState(caller=caller, taints=frozenset(form["taints"]), urls=tuple(form.get("urls", ())))
+        return ConversationState(
+            caller=caller,
+            taints=frozenset(form["taints"]),
+            urls=tuple(form.get("urls", ())),
+            groups=frozenset(form.get("groups", ())),
+        )
 
     return read(sealer.open(sealed, "conversations", conversation, "state"), made)
 

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import mcp_types as types
 
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock, is_block
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.media import read_media
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.text import encodable
 from toolwire.vocabulary.values import plain
 
 _LOG = logging.getLogger("toolwire.gateway")
@@ -36,15 +37,18 @@ def sendable_result(
 def call_result(
     result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool
 ) -> types.CallToolResult:
-    """Returns the result for the client. `output_schema` is that of the tool, and of the structured content."""
+    """Returns the result for the client. `output_schema` is that of the tool, and of the structured content.
+
+    UTF-8 can encode each text of it: U+FFFD replaces lone surrogates.
+    """
     meta: dict[str, Any] = dict(result.metadata.get("mcp") or {})
     if result.failure is not None:
         meta[FAILURE_META] = failure_of(result)
     return types.CallToolResult(
-        content=[_block(block) for block in result.content],
-        structured_content=_structured(result, output_schema, is_modern=is_modern),
+        content=[mcp_block(block) for block in encodable(plain(result.content))],
+        structured_content=encodable(_structured(result, output_schema, is_modern=is_modern)),
         is_error=not result.success,
-        _meta=meta or None,
+        _meta=encodable(plain(meta)) or None,
     )
 
 
@@ -54,13 +58,21 @@ def is_object(schema: Mapping[str, Any] | None) -> bool:
 
 
 def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool) -> Any:
-    if output_schema is None or not result.success:
+    if not result.success:
         return None
+    if output_schema is None:
+        return _own_structure(result.data)
     if is_object(output_schema):
         return result.structured_content
     # Such a schema is an outside tool's own, and describes the data without a wrapper.
     value: object = plain(result.data)
     return value if is_modern or isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+def _own_structure(data: Any) -> dict[str, Any] | None:
+    """Returns the data of a tool without an output schema if they are an object; None for a text, a list or blocks."""
+    value = plain(data)
+    return cast("dict[str, Any]", value) if not is_block(value) and type(value) is dict else None
 
 
 def failure_of(result: ToolResult) -> dict[str, Any]:
@@ -72,18 +84,24 @@ def failure_of(result: ToolResult) -> dict[str, Any]:
     return told | ({"requestId": request_id} if request_id else {})
 
 
-def _block(block: ContentBlock) -> types.ContentBlock:
-    """Returns a block in MCP's form. Media that lie at a URL become a link to it."""
+def mcp_block(block: ContentBlock) -> types.ContentBlock:
+    """Returns a block in MCP's form. Media that lie at a URL become a link to it.
+
+    An image or a sound whose bytes are not what they should be becomes the text that a model would read.
+    """
     annotations = cast("Any", block.get("annotations"))
     match block["type"]:
         case "text":
-            return types.TextContent(text=encodable_text(block["text"]), annotations=annotations)
+            return types.TextContent(text=block["text"], annotations=annotations)
         case "image" | "audio" as kind:
             source = block["source"]
             if source["type"] == "url":
                 return types.ResourceLink(uri=source["url"], name=kind, annotations=annotations)
+            found = read_media(kind, source, limit=None)
+            if isinstance(found, str):
+                return types.TextContent(text=found, annotations=annotations)
             made = types.ImageContent if kind == "image" else types.AudioContent
-            return made(data=source["data"], mime_type=source["media_type"], annotations=annotations)
+            return made(data=found.data, mime_type=found.media_type, annotations=annotations)
         case "resource":
             resource = cast("dict[str, Any]", block["resource"])
             contents = types.TextResourceContents if "text" in resource else types.BlobResourceContents

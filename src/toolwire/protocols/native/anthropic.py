@@ -10,7 +10,7 @@ from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, 
 from toolwire.protocols.native.declared_schema import add_to_description
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
+from toolwire.protocols.native.media import inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import plain_properties_named
 from toolwire.protocols.native.streams.block_events import BlockAssembly
@@ -178,7 +178,7 @@ def _part(block: ShownBlock) -> dict[str, Any]:
         return {"type": "text", "text": block["text"]}
     if block["type"] == "image":
         found, url = inline(block), linked(block)
-        if found is not None and found.media_type in IMAGE_TYPES:
+        if found is not None:
             source = {"type": "base64", "media_type": found.media_type, "data": found.data}
             return {"type": "image", "source": source}
         if url is not None:

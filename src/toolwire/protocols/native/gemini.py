@@ -11,7 +11,7 @@ from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, join_texts, next_call, present
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
-from toolwire.protocols.native.media import IMAGE_TYPES, inline
+from toolwire.protocols.native.media import inline
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.native.streams.live_calls import LiveCalls
@@ -239,6 +239,4 @@ def _output(result: ToolResult) -> Any:
 
 def _part(block: ShownBlock) -> dict[str, Any] | None:
     found = inline(block)
-    if found is None or (block["type"] == "image" and found.media_type not in IMAGE_TYPES):
-        return None
-    return {"inline_data": {"mime_type": found.media_type, "data": found.data}}
+    return None if found is None else {"inline_data": {"mime_type": found.media_type, "data": found.data}}

@@ -1,4 +1,7 @@
-"""The images and sounds of a tool's result, in the forms that providers accept."""
+"""The images and sounds of a tool's result, in the forms that providers accept.
+
+The blocks come from `shown`, which has read their bytes: an image is one that every provider accepts inline.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from toolwire.vocabulary.blocks import ShownBlock
-
-IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Media types of images that every provider accepts inline."""
 
 _SOUND_FORMATS: dict[str, Literal["wav", "mp3"]] = {
     "audio/wav": "wav",
@@ -57,11 +57,9 @@ def linked(block: ShownBlock) -> str | None:
 
 
 def data_url(block: ShownBlock) -> str | None:
-    """Returns the URL of an image, or a `data:` URL for an inline image. None if no provider accepts the image."""
+    """Returns the URL of an image, or a `data:` URL for an inline image. None if it is neither."""
     found = inline(block)
-    if found is None:
-        return linked(block)
-    return f"data:{found.media_type};base64,{found.data}" if found.media_type in IMAGE_TYPES else None
+    return linked(block) if found is None else f"data:{found.media_type};base64,{found.data}"
 
 
 def audio_data(block: ShownBlock) -> Sound | None:
