@@ -53,6 +53,18 @@ def provider() -> Iterator[Provider]:
         thread.join(PATIENCE_S)
 
 
+def check_body(sent: str, check: Callable[[dict[str, Any]], None]) -> Any:
+    """Returns the body of a request. Each check that fails is an AssertionError."""
+    body = json.loads(sent, parse_constant=_refuse_constant)
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise AssertionError("a lone surrogate is no Unicode") from None
+    _check_images(body)
+    check(body)
+    return body
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -61,13 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = self.rfile.read(int(self.headers["Content-Length"])).decode()
         check = next(rule for part, rule in RULES.items() if part in self.path)
         try:
-            body = json.loads(sent, parse_constant=_refuse_constant)
-            state.requests.append(body)
-            json.dumps(body, ensure_ascii=False).encode()
-            _check_images(body)
-            check(body)
-        except UnicodeEncodeError:
-            return self._send(400, "application/json", '{"error": {"message": "a lone surrogate is no Unicode"}}')
+            state.requests.append(check_body(sent, check))
         except AssertionError as error:
             return self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}))
         answer = state.script.pop(0)

@@ -167,7 +167,8 @@ def _result(result: ToolResult) -> dict[str, Any]:
 
 def _content(result: ToolResult) -> str | list[dict[str, Any]]:
     content = [shown(block) for block in result.content]
-    if all(block["type"] == "text" for block in content):
+    # The API refuses an error that holds anything but text.
+    if not result.success or all(block["type"] == "text" for block in content):
         return result.text
     # The API refuses an empty text block.
     return [_part(block) for block in content if block["type"] != "text" or block["text"]]

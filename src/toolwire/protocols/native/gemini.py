@@ -239,4 +239,5 @@ def _output(result: ToolResult) -> Any:
 
 def _part(block: ShownBlock) -> dict[str, Any] | None:
     found = inline(block)
-    return None if found is None else {"inline_data": {"mime_type": found.media_type, "data": found.data}}
+    is_of_its_kind = found is not None and found.media_type.startswith(f"{block['type']}/")
+    return None if found is None or not is_of_its_kind else {"inline_data": {"mime_type": found.media_type, "data": found.data}}
