@@ -239,5 +239,6 @@ def _output(result: ToolResult) -> Any:
 
 def _part(block: ShownBlock) -> dict[str, Any] | None:
     found = inline(block)
-    is_of_its_kind = found is not None and found.media_type.startswith(f"{block['type']}/")
-    return None if found is None or not is_of_its_kind else {"inline_data": {"mime_type": found.media_type, "data": found.data}}
+    if found is None or not found.media_type.startswith(f"{block['type']}/"):
+        return None
+    return {"inline_data": {"mime_type": found.media_type, "data": found.data}}
