@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from toolwire.facade.driving import awaited
+from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports import Ledger
@@ -21,7 +22,6 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.permission.deciding import narrowed
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.decision_check import look_at
-from toolwire.session.kept_groups import GroupStore, KeptGroups
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall

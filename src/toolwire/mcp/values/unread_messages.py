@@ -95,9 +95,9 @@ def meant_message(refused: ValidationError) -> JSONRPCMessage | None:
     """
     given = _given(refused)
     value = _loaded(given) if isinstance(given, str) else given
-    if value is not None:
-        with suppress(ValidationError):
-            return jsonrpc_message_adapter.validate_python(_mended(value), by_name=False)
+    message = None if value is None else _read(value)
+    if message is not None:
+        return message
     members = members_of(given) if isinstance(given, str) else {name: json.dumps(one) for name, one in given.items()}
     found = id_of(members)
     if found is None or not is_answer(members):
@@ -111,10 +111,9 @@ def mended_text(text: bytes) -> bytes:
         jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError:
         value = _loaded(text.decode("utf-8", "replace"))
-        if value is not None:
-            with suppress(ValidationError):
-                message = jsonrpc_message_adapter.validate_python(_mended(value), by_name=False)
-                return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        message = None if value is None else _read(value)
+        if message is not None:
+            return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     return text
 
 
@@ -157,6 +156,15 @@ def _loaded(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _read(value: dict[str, Any]) -> JSONRPCMessage | None:
+    with suppress(ValueError, RecursionError):
+        message = jsonrpc_message_adapter.validate_python(_mended(value), by_name=False)
+        # The SDK fails later at a value that is deeper than pydantic writes.
+        message.model_dump_json()
+        return message
+    return None
 
 
 def _mended(message: dict[str, Any]) -> dict[str, Any]:
