@@ -104,7 +104,7 @@ async def test_a_call_cancelled_at_the_gate_leaves_the_way_to_others(world: Worl
     assert (await invoke(CALL, world.loop_scope())).data == "ran"
 
 
-async def test_a_tool_whose_own_inner_task_was_cancelled_has_failed(world: World) -> None:
+async def test_a_tool_whose_own_inner_task_was_cancelled_is_interrupted(world: World) -> None:
     async def work() -> None:
         inner = asyncio.ensure_future(asyncio.Event().wait())
         asyncio.get_running_loop().call_soon(inner.cancel)
@@ -112,7 +112,7 @@ async def test_a_tool_whose_own_inner_task_was_cancelled_has_failed(world: World
 
     world.add(work)
     results = await invoke_all([CALL, CALL], world.loop_scope())
-    assert [result.error for result in results] == ["CancelledError"] * 2
+    assert [result.error for result in results] == ["'work' was interrupted."] * 2
 
 
 async def test_a_time_limit_around_a_call_works(world: World) -> None:

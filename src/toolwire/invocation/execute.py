@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable
 from concurrent.futures import Future
@@ -19,7 +20,18 @@ from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
-from toolwire.invocation.fold import ALL_GIVEN, READY, STOPPED, Produced, interrupted, kept, raised, result_of, stopped
+from toolwire.invocation.fold import (
+    ALL_GIVEN,
+    READY,
+    STOPPED,
+    Produced,
+    interrupted,
+    is_interruption,
+    kept,
+    raised,
+    result_of,
+    stopped,
+)
 from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
@@ -29,7 +41,7 @@ from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import CallContext, Interrupted
+from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
@@ -169,7 +181,7 @@ def _returned(call: ToolCall, value: Any, produced: Produced | None, questions: 
 
 
 def _failed(call: ToolCall, error: BaseException) -> ToolResult:
-    if isinstance(error, Interrupted):
+    if is_interruption(error):
         return interrupted(call)
     return declined(call, error) if isinstance(error, QuestionDeclined) else raised(call, error)
 
@@ -211,6 +223,12 @@ async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
         return await value
     except BoundValueError:
         raise
+    except asyncio.CancelledError as error:
+        # It is awaited in an event loop with both drivers.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Raised(error)
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
 

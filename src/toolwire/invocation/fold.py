@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from toolwire.vocabulary.blocks import (
     own,
 )
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import Progress
+from toolwire.vocabulary.context import Interrupted, Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
@@ -201,6 +202,13 @@ def _has_blocks(value: object) -> bool:
 def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
     """Returns the result of a call that was stopped after these blocks."""
     return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
+
+
+def is_interruption(error: BaseException) -> bool:
+    """True if the tool stopped itself, or work that it waited for was cancelled. The caller did not cancel it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_interruption, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return isinstance(error, Interrupted | asyncio.CancelledError)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
