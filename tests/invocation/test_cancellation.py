@@ -16,6 +16,9 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.invoker import invoke
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import FAILURE_RULES
+
+INTERRUPTED = FAILURE_RULES["interrupted"].hint
 
 CALL = ToolCall("work", id="r_1")
 
@@ -54,7 +57,7 @@ async def test_a_cancelled_call_cancels_its_async_tool_and_is_told_as_interrupte
     world.add(waiting(begun, ended), timeout_s=timeout_s)
     assert await cancelled(invoke(CALL, world.loop_scope()), begun)
     (record,) = world.recording.records
-    assert record.result.text == "'work' was interrupted.\nIt was interrupted before it ended."
+    assert record.result.text == f"'work' was interrupted.\n{INTERRUPTED}"
     assert (ended, world.recording.story) == (["ended"], [("r_1", "", "interrupted")])
 
 
