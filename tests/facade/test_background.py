@@ -15,6 +15,9 @@ from toolwire import ApprovalRequest, CallContext, Caller, Decision, Session, To
 from toolwire.builtin.background_calls import WAIT_LIMIT_S
 from toolwire.facade.built_in import background
 from toolwire.facade.built_in.background import BackgroundCall
+from toolwire.vocabulary.failures import FAILURE_RULES
+
+INTERRUPTED = FAILURE_RULES["interrupted"].hint
 
 
 class Slow:
@@ -121,7 +124,7 @@ def test_an_async_tool_is_cancelled(registry: ToolRegistry, slow: Slow) -> None:
     assert registry.background.cancel(call.id)
     result = finished(call)
     assert (result.text, slow.told[-1]) == (
-        "'fetch' was cancelled before it ended.\nIt was interrupted before it ended.",
+        f"'fetch' was cancelled before it ended.\n{INTERRUPTED}",
         "cancelled",
     )
     assert not registry.background.cancel(call.id)

@@ -21,8 +21,12 @@ from toolwire.permission.policy import Rule
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext, Interrupted
+from toolwire.vocabulary.failures import FAILURE_RULES
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
+
+INTERRUPTED = FAILURE_RULES["interrupted"].hint
+LATE = FAILURE_RULES["timeout"].hint
 
 HINT = "Read the error; change the arguments or try another tool."
 
@@ -360,7 +364,10 @@ async def test_a_time_limit_ends_a_stream_with_what_it_gave(world: World) -> Non
     world.add(work, timeout_s=1)
     *_, last = await read(stream(world))
     assert seen([last]) == [
-        ("a|'work' took longer than 1 s and was stopped.\nAsk for less, or try once more later.", "lsc")
+        (
+            f"a|'work' took longer than 1 s and was stopped.\n{LATE}",
+            "lsc",
+        )
     ]
     assert closed == ["closed"]
 
@@ -377,7 +384,10 @@ async def test_a_time_limit_counts_the_readers_time_and_stops_a_tool_that_waits_
     await asyncio.to_thread(writing.closed.wait, PATIENCE_S)
     (last,) = await read(chunks)
     assert seen([last]) == [
-        ("x|'work' took longer than 1 s and was stopped.\nAsk for less, or try once more later.", "lsc")
+        (
+            f"x|'work' took longer than 1 s and was stopped.\n{LATE}",
+            "lsc",
+        )
     ]
     assert len(writing.given) == 1
 
@@ -434,7 +444,7 @@ async def test_an_interrupted_call_ends_with_what_was_produced(world: World, col
     for _ in range(taken):
         await anext(chunks)
     chunks.interrupt()
-    words = "abc"[:taken] or "'work' was interrupted.\nIt was interrupted before it ended."
+    words = "abc"[:taken] or f"'work' was interrupted.\n{INTERRUPTED}"
     assert seen(await read(chunks)) == [(words, "lisc" if taken else "lic")]
     assert chunks.result is not None
     assert (outcome(chunks.result), len(writing.given)) == ("interrupted", taken)
@@ -548,7 +558,12 @@ async def test_a_tool_that_will_not_stop_is_left_behind(world: World, monkeypatc
     reading = asyncio.ensure_future(read(chunks))
     await begun.wait()
     chunks.interrupt()
-    assert seen(await reading) == [("'work' was interrupted.\nIt was interrupted before it ended.", "lic")]
+    assert seen(await reading) == [
+        (
+            f"'work' was interrupted.\n{INTERRUPTED}",
+            "lic",
+        )
+    ]
     let_go.set()
 
 

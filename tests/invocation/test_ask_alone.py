@@ -81,8 +81,8 @@ def unasked(request_id: str, what: str) -> ToolResult:
 def in_doubt(what: str, **data: Any) -> ToolResult:
     return ToolResult.failed(
         "unknown_outcome",
-        f"'pay' may have taken effect before a crash; it was not run again: {what}.",
-        data=data,
+        f"'pay' began before, and its end is not on record; it was not run again: {what}.",
+        data={**data, "is_started": True, "is_ended": False, "may_repeat": False},
         call=CALL,
     )
 

@@ -24,7 +24,7 @@ ADA = Decider(principal="ada", channel="cli", authn="signed")
 NOW = 1_800_000_000.0
 DOUBT = InDoubtStep(idempotent="no", is_composite=False, started_at=0.0, attempt=3, idempotency_key="r_1:r_1:k")
 EVIDENCE = (
-    "this may already have run: attempt 3 began 1970-01-01T00:00:00+00:00, and its outcome was lost in a crash "
+    "this may already have run: attempt 3 began 1970-01-01T00:00:00+00:00, and its end is not on record "
     "(idempotency key r_1:r_1:k)"
 )
 
@@ -360,8 +360,14 @@ def test_a_call_in_doubt_is_asked_about_although_its_tool_needs_no_approval() ->
     request_id = result.failure.data["request_id"]
     assert result == ToolResult.failed(
         "unknown_outcome",
-        "'pay' may have taken effect before a crash; it was not run again: no answer came.",
-        data={"reasons": [EVIDENCE, "the permission of 'pay' is auto"], "request_id": request_id},
+        "'pay' began before, and its end is not on record; it was not run again: no answer came.",
+        data={
+            "reasons": [EVIDENCE, "the permission of 'pay' is auto"],
+            "request_id": request_id,
+            "is_started": True,
+            "is_ended": False,
+            "may_repeat": False,
+        },
         call=prepared.call,
     )
 

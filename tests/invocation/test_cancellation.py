@@ -16,6 +16,9 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.invoker import invoke
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import FAILURE_RULES
+
+INTERRUPTED = FAILURE_RULES["interrupted"].hint
 
 CALL = ToolCall("work", id="r_1")
 
@@ -54,7 +57,7 @@ async def test_a_cancelled_call_cancels_its_async_tool_and_is_told_as_interrupte
     world.add(waiting(begun, ended), timeout_s=timeout_s)
     assert await cancelled(invoke(CALL, world.loop_scope()), begun)
     (record,) = world.recording.records
-    assert record.result.text == "'work' was interrupted.\nIt was interrupted before it ended."
+    assert record.result.text == f"'work' was interrupted.\n{INTERRUPTED}"
     assert (ended, world.recording.story) == (["ended"], [("r_1", "", "interrupted")])
 
 
@@ -104,7 +107,7 @@ async def test_a_call_cancelled_at_the_gate_leaves_the_way_to_others(world: Worl
     assert (await invoke(CALL, world.loop_scope())).data == "ran"
 
 
-async def test_a_tool_whose_own_inner_task_was_cancelled_has_failed(world: World) -> None:
+async def test_a_tool_whose_own_inner_task_was_cancelled_is_interrupted(world: World) -> None:
     async def work() -> None:
         inner = asyncio.ensure_future(asyncio.Event().wait())
         asyncio.get_running_loop().call_soon(inner.cancel)
@@ -112,7 +115,7 @@ async def test_a_tool_whose_own_inner_task_was_cancelled_has_failed(world: World
 
     world.add(work)
     results = await invoke_all([CALL, CALL], world.loop_scope())
-    assert [result.error for result in results] == ["CancelledError"] * 2
+    assert [result.error for result in results] == ["'work' was interrupted."] * 2
 
 
 async def test_a_time_limit_around_a_call_works(world: World) -> None:

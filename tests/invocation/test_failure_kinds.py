@@ -13,9 +13,12 @@ from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.runtime.workers import Workers
-from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.failures import FAILURE_RULES, FailureKind
 
 Setting = Callable[[World, threading.Event], None]
+
+
+LATE = FAILURE_RULES["timeout"].hint
 
 
 def search(query: str) -> str:
@@ -112,7 +115,10 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
             "It may have taken effect."
         ),
     ),
-    "timeout": (slow, "'search' took longer than 0.02 s and was stopped.\nAsk for less, or try once more later."),
+    "timeout": (
+        slow,
+        f"'search' took longer than 0.02 s and was stopped.\n{LATE}",
+    ),
     "unknown_outcome": (
         stuck,
         (

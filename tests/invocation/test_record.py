@@ -135,7 +135,7 @@ def test_a_lost_call_is_reported_and_not_run_again(shop: Shop) -> None:
     shop.crash()
     result = shop.world.call("send", amount=5)
     assert (outcome(result), shop.sent) == ("unknown_outcome", [5])
-    assert result.error == ("'send' may have taken effect before a crash; it was not run again: no answer came.")
+    assert result.error == ("'send' began before, and its end is not on record; it was not run again: no answer came.")
 
 
 @pytest.mark.parametrize("idempotent", ["key", "natural"])
@@ -186,7 +186,7 @@ async def _later(value: object) -> object:
 @pytest.mark.parametrize(
     ("found", "text", "sent"),
     [
-        ("done", "It was done before a crash; its result was lost.", [5]),
+        ("done", "It was done already; its result is not on record.", [5]),
         ("not_done", "sent 5", [5, 5]),
         ("unknown", None, [5]),
         ("yes", None, [5]),
@@ -230,7 +230,7 @@ def test_an_owner_that_looks_for_the_key_finds_the_lost_call(shop: Shop, idempot
     shop.world.add(from_function(post.send, idempotent=idempotent, reconcile=post.find), permission="auto")
     shop.crash()
     result = shop.world.call("send", amount=5)
-    assert result.text == "It was done before a crash; its result was lost."
+    assert result.text == "It was done already; its result is not on record."
     assert len(post.kept) == 1
     # The control: without the tool's record the owner says that nothing happened, and the call runs.
     post.kept.clear()

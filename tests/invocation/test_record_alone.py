@@ -123,10 +123,22 @@ def stopped() -> Run:
     return found
 
 
-@pytest.mark.parametrize("known", [None, DOUBT], ids=["new", "in doubt"])
-def test_no_call_of_a_stopped_run_starts(known: Any) -> None:
-    assert recall(CALL, scope_of(pay, run=stopped()), Noting(known)) == ToolResult.failed(
-        "interrupted", "'pay' was not run: enough.", hint="Make no more calls; tell the user.", call=CALL
+def test_no_call_of_a_stopped_run_starts() -> None:
+    assert recall(CALL, scope_of(pay, run=stopped()), Noting(None)) == ToolResult.failed(
+        "interrupted",
+        "'pay' was not run: enough.",
+        hint="Make no more calls; tell the user.",
+        data={"is_started": False, "is_ended": False, "may_repeat": True},
+        call=CALL,
+    )
+
+
+def test_a_call_of_a_stopped_run_that_began_before_is_told_so() -> None:
+    assert recall(CALL, scope_of(pay, run=stopped()), Noting(DOUBT)) == ToolResult.failed(
+        "unknown_outcome",
+        "'pay' began before, and its end is not on record; it was not run again: enough.",
+        data={"is_started": True, "is_ended": False, "may_repeat": False},
+        call=CALL,
     )
 
 
@@ -356,6 +368,6 @@ def test_an_owner_that_fails_is_logged_and_the_outcome_stays_unknown(caplog: pyt
 
 def test_the_evidence_tells_the_attempt_its_time_and_its_key() -> None:
     assert evidence(DOUBT) == (
-        "this may already have run: attempt 3 began 1970-01-01T00:01:30+00:00, and its outcome was lost in a crash "
+        "this may already have run: attempt 3 began 1970-01-01T00:01:30+00:00, and its end is not on record "
         "(idempotency key r_1:r_1:k)"
     )

@@ -135,6 +135,25 @@ def test_an_edit_fits_the_schema_of_the_tool() -> None:
     assert refusal(request(), decision("edit", arguments={"amount": "six"}))[0] == "invalid_edit"
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"amount": 6}, {}, {"amount": 5, "to": "me"}, {"amount": "5"}, {"amount": object()}]
+)
+def test_an_approval_with_other_arguments_is_refused_and_told_of_edit(arguments: dict[str, Any]) -> None:
+    assert refusal(request(), decision(arguments=arguments)) == (
+        "invalid_edit",
+        (
+            "request a_1 was approved with other arguments than it shows: write verdict='edit' to run these arguments, "
+            "or leave them out"
+        ),
+    )
+
+
+def test_an_approval_may_repeat_the_arguments_that_were_shown_or_written() -> None:
+    check(request(), decision(arguments={"amount": 5}))
+    check(request(given={"amount": "5"}), decision(arguments={"amount": "5"}))
+    check(request(), decision("deny", arguments={"amount": 6}))
+
+
 EDITED = Rule(effect="auto", tool="pay", when=(Condition(path="/arguments/amount", op="==", value=6),))
 
 

@@ -104,7 +104,7 @@ async def test_a_call_in_doubt_whose_request_expired_is_not_said_to_have_never_r
     later(REQUEST_LIFE_S + 60)
     ended = await till.session(store).resume(run.run_id)
     assert ended.results[0].error == (
-        "'pay' may have taken effect before a crash; it was not run again: no decision came in time."
+        "'pay' began before, and its end is not on record; it was not run again: no decision came in time."
     )
     assert till.paid == [5]
 

@@ -94,6 +94,18 @@ async def test_an_edit_that_cannot_be_made_is_refused_and_the_request_still_wait
     assert waiting(await till.session(store).resume(waiting(turn)[0].run_id)) == waiting(turn)
 
 
+async def test_an_approval_with_other_arguments_runs_nothing_and_the_request_still_waits(store: RunStore) -> None:
+    till = Till()
+    turn = await till.session(store).turn(calls(PAY))
+    run_id = waiting(turn)[0].run_id
+    with pytest.raises(DecisionRefused, match="write verdict='edit'") as refused:
+        await till.session(store).resume(run_id, decided(waiting(turn), "approve", arguments={"amount": 4}))
+    assert (refused.value.code, till.paid) == ("invalid_edit", [])
+    assert waiting(await till.session(store).resume(run_id)) == waiting(turn)
+    await till.session(store).resume(run_id, decided(waiting(turn), "approve"))
+    assert till.paid == [5]
+
+
 async def test_stop_run_runs_nothing_more(store: RunStore) -> None:
     till = Till()
     turn = await till.session(store).turn(calls(PAY, ("pay", {"amount": 6})))

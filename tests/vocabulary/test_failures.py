@@ -24,13 +24,19 @@ RULES: dict[str, FailureRule] = {
     "approval_mismatch": rule("model", True, "It did not run. Make the call again as it was approved."),
     "tool_error": rule("model", False, "Read the error; change the arguments or try another tool."),
     "invalid_result": rule("developer", False, "The tool ran, but its result cannot be shown."),
-    "timeout": rule("model", True, "Ask for less, or try once more later."),
+    "timeout": rule(
+        "model",
+        True,
+        "It began and did not end. Check whether it took effect; then ask for less, or try once more later.",
+    ),
     "unknown_outcome": rule("operator", False, "It may have taken effect. Check that before you repeat the call."),
     "overloaded": rule("operator", True, "Too much is running at once. Try again later."),
     "unavailable": rule("operator", True, "It cannot be reached now. Try again later, or do without."),
     "limit": rule("model", False, "Ask for less."),
     "divergence": rule("operator", False, "The run was stopped; nothing was done twice."),
-    "interrupted": rule("operator", True, "It was interrupted before it ended."),
+    "interrupted": rule(
+        "operator", True, "It began and did not end. It may have taken effect: check that before you send it again."
+    ),
     "internal": rule("developer", False, "This is a fault of the host, not of your call."),
 }
 

@@ -58,7 +58,7 @@ class Offer:
         waiting = self._waiting()
         found = self._entries(self._chosen(is_first=True))
         requests = self._requests()
-        refuse_wrong_rules(scope.policy, [*found, *requests], is_whole=False)
+        refuse_wrong_rules(scope.policy, [*found, *requests], is_whole=False, came_later=True)
         written = _provider_names(scope.catalogue)
         for entry in found:
             self._add(scope.catalogue, entry, waiting, written)
@@ -216,7 +216,7 @@ def _why_off(scope: Scope, there: Entry | None, entry: Entry) -> str:
     if there is not None and there.tool.bindings.current.keys() != entry.tool.bindings.current.keys():
         return "parameters of it were bound here; register the server again, and bind them"
     try:
-        refuse_wrong_rules(scope.policy, [entry], is_whole=False)
+        refuse_wrong_rules(scope.policy, [entry], is_whole=False, came_later=True)
     except ConfigurationError as error:
         return str(error)
     return ""

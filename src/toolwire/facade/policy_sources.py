@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from toolwire.catalogue.entry import Entry
 from toolwire.permission.policy import Policy, Rule
 from toolwire.vocabulary.calls import CODE_EXECUTION
 from toolwire.vocabulary.errors import ConfigurationError
+
+_LOG = logging.getLogger("toolwire.permission")
 
 PolicySource = Policy | str | Path | Iterable[Rule | Mapping[str, Any]]
 """A policy, the path of a policy file, or rules."""
@@ -39,10 +42,14 @@ def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[st
     return policy_of(policy).joined(Policy(more)) if more else policy_of(policy)
 
 
-def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True) -> None:
+def refuse_wrong_rules(
+    policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True, came_later: bool = False
+) -> None:
     """Raises if a rule cannot work for these tools; with `is_whole=False` they are only a part of all tools.
 
-    A rule may also name a request that is passed on to an MCP server, if the tools are a catalogue.
+    A rule may also name a request that is passed on to an MCP server, if the tools are a catalogue. With `came_later`
+    the rules were there before the tools, such as those of an MCP server. A condition that can decide on no value of a
+    parameter's type is then a warning in the log `toolwire.permission`: deny and confirm hold, and auto does not.
 
     Raises:
         ConfigurationError: a rule can never apply as written; the message names it and says what to write instead.
@@ -53,7 +60,12 @@ def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bo
         # Only rules about requests alone are checked with them: other rules may name arguments that requests lack.
         alone = [rule for rule in policy.rules if not any(map(rule.fits, tools))]
         tools |= {one.name: one.tool for one in beside if any(rule.fits(one.name) for rule in alone)}
-        wrong = policy.check(tools, is_whole=is_whole)
+        found = policy.check(tools, is_whole=is_whole)
+        undecidable = [problem for problem in found if came_later and problem.is_undecidable]
+        for problem in undecidable:
+            does = "lets no call run" if problem.rule and problem.rule.effect == "auto" else "holds back every call"
+            _LOG.warning("%s; the rule %s", problem, does)
+        wrong = [problem for problem in found if problem not in undecidable]
         if wrong:
             raise ConfigurationError("\n".join(map(str, wrong)))
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 from toolwire.definition.tool import Validated
 from toolwire.invocation.judge import effects_of
 from toolwire.invocation.ports import Ledger, TimedOut
+from toolwire.invocation.record import in_doubt
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
@@ -245,7 +246,7 @@ def mismatch(call: ToolCall, request_id: str) -> ToolResult:
 
 def _expired(call: ToolCall, request: ApprovalRequest, doubt: InDoubtStep | None) -> ToolResult:
     if doubt is not None:
-        return _in_doubt(call, "no decision came in time", {"request_id": request.id})
+        return in_doubt(call, "no decision came in time", doubt, {"request_id": request.id})
     return ToolResult.failed(
         "approval_expired",
         f"{call.name!r} was not run: no decision came in time.",
@@ -259,15 +260,10 @@ def _needs_a_person(
 ) -> ToolResult:
     data = {"reasons": list(reasons), "request_id": request_id}
     if doubt is not None:
-        return _in_doubt(call, what_happened, data)
+        return in_doubt(call, what_happened, doubt, data)
     return ToolResult.failed(
         "approval_required",
         f"{call.name!r} was not run: a person has to allow it, and {what_happened}.",
         data=data,
         call=call,
     )
-
-
-def _in_doubt(call: ToolCall, what_happened: str, data: dict[str, Any]) -> ToolResult:
-    message = f"{call.name!r} may have taken effect before a crash; it was not run again: {what_happened}."
-    return ToolResult.failed("unknown_outcome", message, data=data, call=call)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
+from toolwire.invocation.own_cancellation import is_from_caller
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.runtime import Runtime
@@ -46,10 +47,7 @@ class AsynchronousPorts:
         return await self._worked(await self._started(function), limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
-        if not isinstance(error, asyncio.CancelledError):
-            return False
-        task = asyncio.current_task()
-        return task is None or task.cancelling() > 0
+        return is_from_caller(error)
 
     def is_still_running(self, error: BaseException) -> bool:
         return isinstance(error, StillRunning)

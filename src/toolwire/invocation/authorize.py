@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.ask import ask, bound_digest, mismatch
 from toolwire.invocation.judge import effects_of, judged
-from toolwire.invocation.record import evidence, reconciled
+from toolwire.invocation.record import evidence, reconciled, refused_again
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
@@ -22,6 +22,7 @@ from toolwire.vocabulary.values import digest
 
 async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None = None) -> Prepared | Outcome:
     """Returns the call as it may run, or the outcome that replaces it. A person may have edited the call."""
+    began = None
     if doubt is not None:
         cleared = await reconciled(prepared, scope, doubt)
         if isinstance(cleared, ToolResult):
@@ -29,6 +30,9 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
         if doubt.is_asking and doubt.waiting and scope.approver is None and scope.can_suspend:
             # The tool would ask for the same again. It is called when all that it asked for is decided.
             return Pending(call=prepared.call, request_ids=doubt.waiting)
+        # Whoever is asked about a call that began before is told so, also if it may run again. A program's calls have
+        # their own records, and a tool that waits for an answer has not gone on.
+        began = None if doubt.is_asking or doubt.is_composite else doubt
         doubt = cleared
     verdict = judged(prepared, scope)
     reasons = verdict.reasons
@@ -39,16 +43,20 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
         reasons = (evidence(doubt), *reasons)
     elif verdict.effect == "auto":
         return prepared
-    decision = await ask(prepared, reasons, scope, doubt)
+    elif began is not None:
+        reasons = (evidence(began), *reasons)
+    decision = await ask(prepared, reasons, scope, began or doubt)
     if not isinstance(decision, Decision):
         return decision
-    decided = _as_decided(prepared, decision, scope)
+    decided = _as_decided(prepared, decision, scope, began or doubt)
     # The tool may have been removed or disabled while a person decided.
     there = resolve(prepared.call, scope) if isinstance(decided, Prepared) else None
     return there.with_metadata(approval=prepared.approval) if isinstance(there, ToolResult) else decided
 
 
-def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
+def _as_decided(
+    prepared: Prepared, decision: Decision, scope: Scope, began: InDoubtStep | None
+) -> Prepared | ToolResult:
     call = prepared.call
     prepared.approval = _told(decision)
     match decision.verdict:
@@ -65,7 +73,8 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
             reason = decision.reason or "a person stopped the run"
             if scope.run is not None:
                 scope.run.stopped = reason
-    return _denied(call, reason).with_metadata(approval=prepared.approval)
+    refused = _denied(call, reason) if began is None else refused_again(call, reason)
+    return refused.with_metadata(approval=prepared.approval)
 
 
 def _still_allowed(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:

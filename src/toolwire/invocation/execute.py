@@ -19,8 +19,21 @@ from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
-from toolwire.invocation.fold import ALL_GIVEN, READY, STOPPED, Produced, interrupted, kept, raised, result_of, stopped
+from toolwire.invocation.fold import (
+    ALL_GIVEN,
+    READY,
+    STOPPED,
+    Produced,
+    interrupted,
+    is_interruption,
+    kept,
+    raised,
+    result_of,
+    stopped,
+    with_repeatable_stop,
+)
 from toolwire.invocation.inner.inside import Inside
+from toolwire.invocation.own_cancellation import is_cancelled_error, is_from_caller
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import as_promised
@@ -29,8 +42,9 @@ from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import CallContext, Interrupted
+from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
+from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -150,14 +164,14 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
                 value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
     except TimedOut as late:
         is_stopped = stopped(produced) or late.stopped
-        return kept(_late(call, limit_s or late.limit_s, is_stopped), produced)
+        return with_repeatable_stop(kept(_late(call, limit_s or late.limit_s, is_stopped), produced), tool)
     except WorkersExhausted as exhausted:
         message = f"{call.name!r} was not started: {exhausted}."
         return ToolResult.failed("overloaded", message, data={"is_started": False}, call=call)
     except BaseException:
         stopped(produced)
         raise
-    return _returned(call, value, produced, questions)
+    return with_repeatable_stop(_returned(call, value, produced, questions), tool)
 
 
 def _returned(call: ToolCall, value: Any, produced: Produced | None, questions: Questions | None) -> ToolResult:
@@ -169,7 +183,7 @@ def _returned(call: ToolCall, value: Any, produced: Produced | None, questions: 
 
 
 def _failed(call: ToolCall, error: BaseException) -> ToolResult:
-    if isinstance(error, Interrupted):
+    if is_interruption(error):
         return interrupted(call)
     return declined(call, error) if isinstance(error, QuestionDeclined) else raised(call, error)
 
@@ -213,6 +227,11 @@ async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
+    except BaseException as error:
+        # The value is awaited in an event loop with both drivers.
+        if not is_cancelled_error(error) or is_from_caller(error):
+            raise
+        return Raised(error)
 
 
 def _not_callable(call: ToolCall) -> ToolResult:
@@ -229,6 +248,7 @@ def _too_late(call: ToolCall) -> ToolResult:
         "timeout",
         f"{call.name!r} was not started: the run's time is over.",
         hint="It did not run. Ask for less in one run.",
+        data=stop_facts(is_started=False, may_repeat=True),
         call=call,
     )
 
@@ -245,14 +265,12 @@ def _waits_for_itself(prepared: Prepared) -> ToolResult:
 
 
 def _late(call: ToolCall, limit_s: float, is_stopped: bool) -> ToolResult:
-    limit = round(limit_s, 3)
+    limit, data = round(limit_s, 3), stop_facts(is_started=True, may_repeat=False)
     if is_stopped:
-        return ToolResult.failed("timeout", f"{call.name!r} took longer than {limit:g} s and was stopped.", call=call)
-    return ToolResult.failed(
-        "unknown_outcome",
-        f"{call.name!r} took longer than {limit:g} s and cannot be stopped; its result will be ignored.",
-        call=call,
-    )
+        message = f"{call.name!r} took longer than {limit:g} s and was stopped."
+        return ToolResult.failed("timeout", message, data=data, call=call)
+    message = f"{call.name!r} took longer than {limit:g} s and cannot be stopped; its result will be ignored."
+    return ToolResult.failed("unknown_outcome", message, data=data, call=call)
 
 
 def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import CoroutineType
 from typing import Any, Final, cast
 
+from toolwire.definition.tool import Tool
+from toolwire.invocation.own_cancellation import is_cancelled_error
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Part, Ports, Sink
 from toolwire.vocabulary.blocks import (
@@ -22,8 +24,9 @@ from toolwire.vocabulary.blocks import (
     own,
 )
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import Progress
+from toolwire.vocabulary.context import Interrupted, Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
+from toolwire.vocabulary.failures import REPEATABLE, Failure, stop_facts
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.told import show
@@ -199,8 +202,28 @@ def _has_blocks(value: object) -> bool:
 
 
 def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
-    """Returns the result of a call that was stopped after these blocks."""
-    return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
+    """Returns the result of a call that began and was stopped after these blocks."""
+    data = stop_facts(is_started=True, may_repeat=False)
+    return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", data=data, call=call), blocks)
+
+
+def with_repeatable_stop(result: ToolResult, tool: Tool) -> ToolResult:
+    """Returns the result. That of a call that did not end says so if its tool may be called again."""
+    failure = result.failure
+    if failure is None or failure.data.get("is_ended") is not False or tool.effects.idempotent != "natural":
+        return result
+    data = {**failure.data, **stop_facts(is_started=True, may_repeat=True)}
+    stopped = Failure(kind=failure.kind, hint=REPEATABLE, data=data, exception=failure.exception)
+    return ToolResult(
+        False, result.data, result.error, result.metadata, content=result.blocks, failure=stopped, call=result.call
+    )
+
+
+def is_interruption(error: BaseException) -> bool:
+    """True if the tool stopped itself, or work that it waited for was cancelled. The caller did not cancel it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_interruption, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return isinstance(error, Interrupted) or is_cancelled_error(error)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:

@@ -15,15 +15,17 @@ from functools import partial
 from typing import Any
 
 from toolwire.definition.shape import StructuredValues
+from toolwire.definition.tool import Tool
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite, attempt_finish
+from toolwire.invocation.fold import interrupted, with_repeatable_stop
 from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
-from toolwire.invocation.record import begin, recall, settle
+from toolwire.invocation.record import begin, recall, record_begun, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Run, Scope, run_of
 from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
@@ -32,6 +34,7 @@ from toolwire.permission.policy import Verdict
 from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
+from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Step
 
@@ -46,17 +49,29 @@ def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
 
 def _with_ledger(call: ToolCall, scope: Scope, watch: _Watch | None) -> Coroutine[Any, Any, Outcome]:
     """Adds the ledger, if the run has one."""
-    return _through_steps(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, watch)
+    if scope.ledger is None:
+        return _through_steps(call, scope, None, watch=watch)
+    return _on_record(call, scope, scope.ledger, watch)
 
 
 class _Watch:
     """One call that a tracer follows or observers are told of."""
 
-    __slots__ = ("is_from_record", "span")
+    __slots__ = ("begun", "is_from_record", "span")
 
     def __init__(self, span: CallSpan | None) -> None:
         self.span = span
         self.is_from_record = False
+        self.begun: Tool | None = None
+        """The tool, once it has begun."""
+
+    def interrupted(self, call: ToolCall) -> ToolResult:
+        """Returns the result that observers are told of a cancelled call."""
+        if self.begun is not None:
+            return with_repeatable_stop(interrupted(call), self.begun)
+        data = stop_facts(is_started=False, may_repeat=True)
+        message = f"{call.name!r} was interrupted before it began."
+        return ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
 
     def from_record(self) -> None:
         """Notes that nothing runs for the call: its result is on record."""
@@ -75,10 +90,10 @@ async def _with_observers(call: ToolCall, scope: Scope) -> Outcome:
             await _tell_started(call, scope)
         outcome = await _with_ledger(call, scope, watch)
     except BaseException:
-        interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
-        tell(call, scope, interrupted, started_at, time.perf_counter() - started)
+        stopped = watch.interrupted(call)
+        tell(call, scope, stopped, started_at, time.perf_counter() - started)
         if span is not None:
-            span.ended(interrupted)
+            span.ended(stopped)
         raise
     if isinstance(outcome, ToolResult):
         result, duration_s = outcome, time.perf_counter() - started
@@ -132,14 +147,20 @@ async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch
         return found
     step, doubt = found[0], known
     try:
-        outcome = await _through_steps(call, scope, doubt, step)
+        outcome = await _through_steps(call, scope, doubt, step, watch)
     except BaseException:
         ledger.interrupted(step)
         raise
     return await settle(step, outcome, scope, ledger)
 
 
-async def _through_steps(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Step | None = None) -> Outcome:
+async def _through_steps(
+    call: ToolCall,
+    scope: Scope,
+    doubt: InDoubtStep | None,
+    step: Step | None = None,
+    watch: _Watch | None = None,
+) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
     end = None if scope.run is None or scope.is_inside_tool else scope.run.end
     # A call that began before goes on, and so does one that a person was asked about.
@@ -168,11 +189,14 @@ async def _through_steps(call: ToolCall, scope: Scope, doubt: InDoubtStep | None
     started_at = 0.0 if step is None else await _begun(allowed, step, scope, is_big)
     if isinstance(started_at, ToolResult):
         return started_at
-    if scope.middleware or entry.middleware:
-        layers = (*scope.middleware, *entry.middleware)
-        outcome = await through(layers, allowed, scope, lambda inner, around: _execute(inner, around, started_at))
-    else:
-        outcome = await _execute(allowed, scope, started_at)
+    if watch is not None:
+        watch.begun = entry.tool
+    attempted = _attempted(allowed, scope, started_at)
+    outcome = await (
+        attempted
+        if step is None or entry.tool.effects.idempotent != "natural"
+        else _with_record(attempted, allowed, scope, step)
+    )
     if not isinstance(outcome, ToolResult):
         return outcome
     if scope.run is not None:
@@ -215,6 +239,24 @@ async def _begun(prepared: Prepared, step: Step, scope: Scope, is_big: bool) -> 
     ports, ledger = scope.ports, scope.ledger
     assert ledger is not None
     return await ports.arrived(await beside(ports, is_big, lambda: begin(prepared, step, scope, ledger)))
+
+
+def _attempted(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
+    """Runs the tool inside its middleware."""
+    middleware = (*scope.middleware, *prepared.entry.middleware)
+    if not middleware:
+        return _execute(prepared, scope, started_at)
+    return through(middleware, prepared, scope, lambda inner, around: _execute(inner, around, started_at))
+
+
+async def _with_record(attempted: Awaitable[Outcome], prepared: Prepared, scope: Scope, step: Step) -> Outcome:
+    """Records that a stopped call had begun, if its start was not recorded."""
+    try:
+        return await attempted
+    except BaseException:
+        assert scope.ledger is not None
+        record_begun(prepared, step, scope, scope.ledger)
+        raise
 
 
 def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:

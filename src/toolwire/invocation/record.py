@@ -6,6 +6,7 @@ import datetime
 import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, cast
 
 from toolwire.invocation.aside import beside, is_large
@@ -16,6 +17,7 @@ from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.failures import REPEATABLE, stop_facts
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
@@ -37,13 +39,29 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
             scope.run.end.recall(call, known, scope)
         return step, known
     if scope.run is not None and scope.run.stopped is not None:
-        return ToolResult.failed(
-            "interrupted",
-            f"{call.name!r} was not run: {scope.run.stopped}.",
-            hint="Make no more calls; tell the user.",
-            call=call,
-        )
+        return not_run(call, scope.run.stopped, known)
     return step, known
+
+
+def not_run(call: ToolCall, why: str, doubt: InDoubtStep | None) -> ToolResult:
+    """Returns the result of a call that a stopped run leaves. With a `doubt`, it had begun before."""
+    if doubt is None:
+        data = stop_facts(is_started=False, may_repeat=True)
+        message, hint = f"{call.name!r} was not run: {why}.", "Make no more calls; tell the user."
+        return ToolResult.failed("interrupted", message, hint=hint, data=data, call=call)
+    return in_doubt(call, why, doubt)
+
+
+def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, Any] | None = None) -> ToolResult:
+    """Returns the result of a call that began before, and does not run again. `why` says what keeps it from that."""
+    may_repeat = doubt.idempotent == "natural"
+    return ToolResult.failed(
+        "unknown_outcome",
+        f"{call.name!r} began before, and its end is not on record; it was not run again: {why}.",
+        hint=REPEATABLE if may_repeat else "",
+        data={**(data or {}), **stop_facts(is_started=True, may_repeat=may_repeat)},
+        call=call,
+    )
 
 
 def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
@@ -59,22 +77,34 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
         arguments = recorded(prepared, scope)
     except Unrepresentable as error:
         return _at_once(_unrecordable(prepared.call, error))
-    arguments_digest = digest(arguments)
+    start = _start(prepared, step, arguments)
     if tool.effects.has_key:
-        prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, arguments_digest)
-    return ledger.begin(
-        Start(
-            step=step,
-            arguments=arguments,
-            arguments_digest=arguments_digest,
-            tool_digest=tool.digest,
-            idempotent=tool.effects.idempotent,
-            is_composite=composite is not None,
-            request_id=prepared.request_id,
-            attempt=prepared.attempt,
-            has_key=tool.effects.has_key,
-        )
+        prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, start.arguments_digest)
+    return ledger.begin(start)
+
+
+def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Start:
+    tool = prepared.entry.tool
+    return Start(
+        step=step,
+        arguments=arguments,
+        arguments_digest=digest(arguments),
+        tool_digest=tool.digest,
+        idempotent=tool.effects.idempotent,
+        is_composite=prepared.entry.composite is not None,
+        request_id=prepared.request_id,
+        attempt=prepared.attempt,
+        has_key=tool.effects.has_key,
     )
+
+
+def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> None:
+    """Records that a stopped call had begun, if its start needed no record. Does not wait."""
+    if prepared.entry.tool.effects.idempotent != "natural" or prepared.entry.composite is not None:
+        return
+    if not prepared.request_id:
+        with suppress(Unrepresentable):
+            ledger.begin(_start(prepared, step, recorded(prepared, scope)))
 
 
 def _at_once(answer: float | ToolResult) -> Future[float | ToolResult]:
@@ -121,7 +151,16 @@ def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:
 
 _LOG = logging.getLogger("toolwire.ledger")
 
-DONE_ALREADY = "It was done before a crash; its result was lost."
+
+def refused_again(call: ToolCall, reason: str) -> ToolResult:
+    """Returns the result of a call that began before, and that a person did not let run again."""
+    data = {"reason": reason, **stop_facts(is_started=True, may_repeat=False)}
+    message = f"{call.name!r} began before, and its end is not on record; it may not be run again: {reason}."
+    hint = "It may have taken effect. Do not call it again; tell the user."
+    return ToolResult.failed("denied", message, hint=hint, data=data, call=call)
+
+
+DONE_ALREADY = "It was done already; its result is not on record."
 
 
 async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
@@ -166,6 +205,6 @@ def evidence(doubt: InDoubtStep) -> str:
     """Describes the earlier attempt for the person who decides."""
     began = datetime.datetime.fromtimestamp(doubt.started_at, datetime.UTC).isoformat(timespec="seconds")
     return (
-        f"this may already have run: attempt {doubt.attempt} began {began}, and its outcome was lost in a crash "
+        f"this may already have run: attempt {doubt.attempt} began {began}, and its end is not on record "
         f"(idempotency key {doubt.idempotency_key})"
     )

@@ -34,11 +34,14 @@ class RuleProblem:
         rule: The rule; None for a permission.
         place: The source of the rule.
         message: A description of the problem, with a correction.
+        is_undecidable: True if a condition can decide on no value of its parameter's type. Such a deny or confirm rule
+            holds back every call, and such an auto rule lets none run.
     """
 
     rule: Rule | None
     place: str
     message: str
+    is_undecidable: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -64,9 +67,18 @@ def problems(
         if rule.id and rule.id in seen:
             messages.append(f"{seen[rule.id]} has the id {rule.id!r} too: give each its own")
         seen.setdefault(rule.id, place)
-        told += [RuleProblem(rule=rule, place=place, message=message) for message in messages]
+        told += [
+            RuleProblem(rule=rule, place=place, message=message, is_undecidable=isinstance(message, _Undecidable))
+            for message in messages
+        ]
     unknown = [name for name in defaults if is_whole and name not in tools and name != CODE_EXECUTION]
     return told + [RuleProblem(rule=None, place="permissions", message=_unknown(name, tools)) for name in unknown]
+
+
+class _Undecidable(str):
+    """A message about a condition that can decide on no value."""
+
+    __slots__ = ()
 
 
 def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mapping[str, Permission]) -> Iterable[str]:
@@ -121,7 +133,9 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
         }
         if all(reasons.values()) and not rule.optional:
             name, reason = next(iter(reasons.items()))
-            yield f"it can never hit {name!r}: {reason}"
+            message = f"it can never hit {name!r}: {reason}"
+            are_undecidable = all(isinstance(each, _Undecidable) for each in reasons.values())
+            yield _Undecidable(message) if are_undecidable else message
 
 
 def _no_parameter(condition: Condition, fitting: Mapping[str, Tool], schemas: Mapping[str, Any]) -> str:
@@ -231,7 +245,8 @@ def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, 
     for condition in conditions:
         wanted = _wanted(condition)
         if not wanted & allowed:
-            return f"{condition} looks at {_either(wanted)}, and {condition.path!r} is {_either(allowed)} in its schema"
+            allows = f"{condition.path!r} is {_either(allowed)} in its schema"
+            return _Undecidable(f"{condition} looks at {_either(wanted)}, and {allows}")
         if listed is None or condition.op == "absent":
             continue
         if not any(condition.holds_of(meant) is True for value in listed for meant in _meant(value, is_json=is_json)):

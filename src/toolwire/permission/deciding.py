@@ -10,6 +10,8 @@ from typing import Any
 from toolwire.permission.approval import VERDICTS, Answer, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.condition import Condition
 from toolwire.permission.rule import Rule, RuleScope
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import digest, plain
 
 ALLOWING = frozenset({"approve", "edit"})
 """Verdicts after which the call runs."""
@@ -41,8 +43,11 @@ def undecidable(
 def check_fits(request: ApprovalRequest, decision: Decision) -> None:
     """Checks that the verdict fits the kind of request, and that an answer fits the schema of the question.
 
+    An approval may repeat the arguments that were shown, or those that the model wrote.
+
     Raises:
-        DecisionRefused: `invalid_answer`. The request goes on waiting.
+        DecisionRefused: `invalid_answer`, or `invalid_edit` for an approval with other arguments. The request goes on
+            waiting.
     """
     fitting = VERDICTS[request.kind]
     if decision.verdict not in fitting:
@@ -56,11 +61,26 @@ def check_fits(request: ApprovalRequest, decision: Decision) -> None:
         raise DecisionRefused(
             "invalid_answer", f"request {request.id} is a question: write no remember=", request_id=request.id
         )
+    if decision.verdict == "approve" and decision.arguments is not None and not _are_shown(decision, request):
+        raise DecisionRefused(
+            "invalid_edit",
+            f"request {request.id} was approved with other arguments than it shows: write verdict='edit' to run these "
+            "arguments, or leave them out",
+            request_id=request.id,
+        )
     if decision.verdict == "answer":
         # Imported here, as in `check`.
         from toolwire.permission.edits import check_answer
 
         check_answer(request, decision.answer)
+
+
+def _are_shown(decision: Decision, request: ApprovalRequest) -> bool:
+    try:
+        given = digest(plain(decision.arguments))
+    except Unrepresentable:
+        return False
+    return given in (digest(plain(request.arguments)), digest(plain(request.given or request.arguments)))
 
 
 def _one_of(verdicts: tuple[Answer, ...]) -> str:

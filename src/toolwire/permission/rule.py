@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -44,7 +44,7 @@ class Subject:
     taints: frozenset[Label] = frozenset()
     is_outside: bool = False
     tool_digest: str = ""
-    typed: Mapping[str, Any] | None = None
+    typed: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +178,9 @@ def rule_of(given: Rule | Mapping[str, Any], place: str) -> Rule:
     for key in given:
         if key not in names:
             raise ConfigurationError(f"{place}: unknown key {key!r}{_nearest(key, names)}")
-    for field in fields(Rule):
-        if field.default is MISSING and field.name not in given:
-            raise ConfigurationError(f"{place}: {field.name!r} is not there: {_WANTED[field.name]}")
+    for known in fields(Rule):
+        if known.default is MISSING and known.name not in given:
+            raise ConfigurationError(f"{place}: {known.name!r} is not there: {_WANTED[known.name]}")
     for name, kind in _KINDS.items():
         if not isinstance(given.get(name, kind()), kind):
             raise ConfigurationError(f"{place}: {name} = {given[name]!r}: write {_KIND_WORDS[kind]}")

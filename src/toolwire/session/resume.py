@@ -15,7 +15,7 @@ from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.record import is_divergence
+from toolwire.invocation.record import is_divergence, not_run
 from toolwire.invocation.scope import Run, Scope, read_again
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -28,7 +28,7 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import Pending, ToolResult
-from toolwire.vocabulary.run_step import step_of
+from toolwire.vocabulary.run_step import InDoubtStep, step_of
 
 
 class KeptRun(Ledger, Protocol):
@@ -227,7 +227,7 @@ class Passes:
             await self.groups.keep(scope, ledger.start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
                 return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
-            results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
+            results = [_left(outcome, run, ledger) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
             await scope.ports.arrived(ledger.finish(results, run.taints, run.urls))
             scope.policy.forget(ledger.run_id)
             return results
@@ -328,10 +328,7 @@ def _is_same(first: Decision, second: Decision) -> bool:
     return (first.verdict, first.arguments, first.answer) == (second.verdict, second.arguments, second.answer)
 
 
-def _stopped(outcome: Pending, run: Run) -> ToolResult:
-    return ToolResult.failed(
-        "interrupted",
-        f"{outcome.call.name!r} was not run: {run.stopped}.",
-        hint="Make no more calls; tell the user.",
-        call=outcome.call,
-    )
+def _left(outcome: Pending, run: Run, ledger: Ledger) -> ToolResult:
+    """Returns the result of a call that waited when its run was stopped. A tool that asks has begun."""
+    known = ledger.recall(step_of(outcome.call))
+    return not_run(outcome.call, run.stopped or "", known if isinstance(known, InDoubtStep) else None)

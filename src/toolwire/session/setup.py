@@ -58,6 +58,7 @@ def ruled(
     """
     refuse_wrong_approver(approver)
     rules = scope.policy if policy is None else policy_of(policy)
-    refuse_wrong_rules(rules, scope.catalogue, is_whole=is_whole and scope.catalogue.is_whole)
+    are_all = is_whole and scope.catalogue.is_whole
+    refuse_wrong_rules(rules, scope.catalogue, is_whole=are_all, came_later=policy is None)
     refuse_unknown_names(permissions, scope.catalogue)
     return replace(scope, policy=rules.for_session(permissions), approver=approver or scope.approver)

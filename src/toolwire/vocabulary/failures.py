@@ -60,7 +60,11 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
         actor="model", retry=False, hint="Read the error; change the arguments or try another tool."
     ),
     "invalid_result": FailureRule(actor="developer", retry=False, hint="The tool ran, but its result cannot be shown."),
-    "timeout": FailureRule(actor="model", retry=True, hint="Ask for less, or try once more later."),
+    "timeout": FailureRule(
+        actor="model",
+        retry=True,
+        hint="It began and did not end. Check whether it took effect; then ask for less, or try once more later.",
+    ),
     "unknown_outcome": FailureRule(
         actor="operator", retry=False, hint="It may have taken effect. Check that before you repeat the call."
     ),
@@ -70,9 +74,25 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
     ),
     "limit": FailureRule(actor="model", retry=False, hint="Ask for less."),
     "divergence": FailureRule(actor="operator", retry=False, hint="The run was stopped; nothing was done twice."),
-    "interrupted": FailureRule(actor="operator", retry=True, hint="It was interrupted before it ended."),
+    "interrupted": FailureRule(
+        actor="operator",
+        retry=True,
+        hint="It began and did not end. It may have taken effect: check that before you send it again.",
+    ),
     "internal": FailureRule(actor="developer", retry=False, hint="This is a fault of the host, not of your call."),
 }
+
+
+def stop_facts(*, is_started: bool, may_repeat: bool) -> dict[str, bool]:
+    """Returns the facts about a call that did not end, for the data of its failure: the same wherever it is read.
+
+    `may_repeat` is True if sending the call again does no harm: it did not begin, or its tool is idempotent by nature.
+    """
+    return {"is_started": is_started, "is_ended": False, "may_repeat": may_repeat}
+
+
+REPEATABLE = "It began and did not end. It may be sent again."
+"""The hint about a call that did not end, of a tool that is idempotent by nature."""
 
 
 class _Carrier:

@@ -108,6 +108,7 @@ def test_one_of_many_concurrent_decisions_wins(opened: Callable[[], Store]) -> N
         (Decision(verdict="edit", arguments={}), "invalid_edit"),
         (Decision(verdict="edit", arguments={"amount": 4, "to": "me"}), "invalid_edit"),
         (Decision(verdict="edit", arguments={"amount": object()}), "invalid_edit"),
+        (Decision(verdict="approve", arguments={"amount": 4}), "invalid_edit"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.verdict,
 )

@@ -19,6 +19,7 @@ from toolwire import (
     MCPToolFunction,
     RegistrationError,
     ServerUnavailable,
+    Session,
     Toolkit,
     ToolRegistry,
     ToolResponse,
@@ -70,6 +71,36 @@ def test_a_rule_names_the_tools_of_a_server(client: Make) -> None:
     registry = ToolRegistry(rules=[{"tool": "mem/*", "effect": "auto"}])
     registry.register_mcp_client(client())
     assert registry.invoke("mem/add", {"a": 1, "b": 2}).success
+
+
+@pytest.mark.parametrize(
+    ("effect", "permission", "kind", "does"),
+    [
+        ("deny", "auto", "denied", "holds back every call"),
+        ("confirm", "auto", "approval_required", "holds back every call"),
+        ("auto", "confirm", "approval_required", "lets no call run"),
+    ],
+)
+def test_a_rule_that_cannot_decide_on_the_tools_of_a_server_warns_and_lets_none_run(
+    client: Make, caplog: pytest.LogCaptureFixture, effect: str, permission: Any, kind: str, does: str
+) -> None:
+    condition = {"path": "/arguments/amount", "op": ">", "value": 100}
+    registry = ToolRegistry(rules=[{"tool": "mem/pay", "effect": effect, "when": [condition]}])
+    schema = {"type": "object", "properties": {"amount": {"type": "string"}}}
+    with caplog.at_level(logging.WARNING, "toolwire.permission"):
+        registry.register_mcp_client(
+            client(server_of(types.Tool(name="pay", input_schema=schema))), permission=permission
+        )
+    found = "amount > 100 looks at a number, and '/arguments/amount' is a string in its schema"
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "toolwire.permission"]
+    assert warning == f"rule 1: it can never hit 'mem/pay': {found}; the rule {does}"
+    for amount in ("50", "150"):
+        result = registry.invoke("mem/pay", {"amount": amount})
+        assert result.failure is not None
+        assert result.failure.kind == kind
+    Session(registry, protocol="attp")
+    with pytest.raises(ConfigurationError, match="can never hit"):
+        Session(registry, protocol="attp", policy=registry.policy)
 
 
 @pytest.mark.requirement("toolkit.mcp.enable-funcs", "toolkit.mcp.disable-funcs")

@@ -17,6 +17,7 @@ from toolwire.journal.ledger.leases import Lease, LeaseLost, touch
 from toolwire.journal.ledger.steps import BEGUN, begin_again, is_begun
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
 
@@ -69,7 +70,9 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
 def may_have_run(step: Step, why: str) -> ToolResult:
     """Returns the failure for a step that has been begun before; its outcome is unknown here."""
     return ToolResult.failed(
-        "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
+        "unknown_outcome",
+        f"{step.tool!r} was not run again: {why}, and how it ended is not known.",
+        data={"step": step.key, **stop_facts(is_started=True, may_repeat=False)},
     )
 
 
