@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from toolwire.definition.json_schema.walk import mapped, with_inner
+from toolwire.definition.json_schema.schema_walk import mapped, with_inner
 from toolwire.definition.words import pointed
 
 _BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")

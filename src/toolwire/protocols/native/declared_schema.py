@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema, shared_input_schema
 from toolwire.definition.json_schema.current_draft import move_targets, write_in_current_draft
-from toolwire.definition.json_schema.walk import mapped
+from toolwire.definition.json_schema.schema_walk import mapped
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
