@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from toolwire.definition.arguments.problems import Found, complaint, told, unexpected
 from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
-from toolwire.definition.docstring import Docs
+from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
 from toolwire.definition.promised_output import output_check

@@ -43,6 +43,8 @@ class Signature:
     """The parameter annotated with CallContext, or None."""
     presets: frozenset[str]
     """The keyword arguments of functools.partial."""
+    names: frozenset[str]
+    """All parameters, with those that neither a model nor a binding can give."""
     returns: Any
     """The resolved return type. EMPTY without one, or if a name in it cannot be found."""
     is_async: bool
@@ -77,6 +79,7 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
         arguments=tuple(item for item in arguments if item.name not in presets and item.name not in contexts),
         context=contexts[0] if contexts else None,
         presets=presets,
+        names=frozenset(signature.parameters) | {"self", "cls"},
         returns=_resolve(signature.return_annotation, names)[0],
         is_async=_is_async(function),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -17,7 +18,7 @@ from toolwire.definition.declared import (
     checked_permission,
     checked_tags,
 )
-from toolwire.definition.docstring import Docs
+from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
     MISSING,
@@ -32,6 +33,7 @@ from toolwire.definition.shape import (
     Spread,
     Validated,
 )
+from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError
@@ -51,6 +53,8 @@ __all__ = [
     "canonical",
 ]
 
+_LOG = logging.getLogger("toolwire.tools")
+
 Check = Callable[[dict[str, Any]], str | None]
 """Checks arguments that fit the schema. Returns None, or the text of a refusal."""
 
@@ -66,6 +70,8 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
+    unreadable: UnreadableReturn | None = None
+    """The part of the annotated return type that no model can read, or None."""
     asker = ""
     """The MCP server that may ask a person in a call; else empty. Its tool's function takes the context first."""
 
@@ -152,6 +158,14 @@ class Tool:
         return encodable_text(given if isinstance(given, str) else given())
 
     @property
+    def whole_description(self) -> str:
+        """The description with all text of the docstring but that of parameters.
+
+        It is for formats that have no place of their own for results, errors and examples.
+        """
+        return self.docs.text if self._description is None else self.description
+
+    @property
     def raises(self) -> tuple[str, ...]:
         """Names of the exceptions in the docstring, as a program would catch them."""
         names = (name.rpartition(".")[2] for name, _ in self.docs.raises)
@@ -230,10 +244,14 @@ class Tool:
     def verify(self) -> None:
         """Checks that the tool, as bound now, can be described to a model. Registries call this.
 
+        The log `toolwire.tools` gets a warning if the annotated results cannot be read.
+
         Raises:
             DefinitionError: A visible parameter cannot be described to a model.
         """
         _ = self._form().input_schema
+        if self.unreadable is not None:
+            _LOG.warning("tool %r returns %s, which no model can read: %s.", self.name, self.unreadable.name, READABLE)
 
     def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
         """Returns the arguments as real objects with the bound values, or all problems.

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
+from toolwire.definition.texts.parameter_text import both
+
 _MADE_UP = "\0"
 """Marks a title that pydantic invents for a parameter. No author's title is this text."""
 
@@ -57,10 +59,10 @@ class ToolJsonSchema(GenerateJsonSchema):
 def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]) -> dict[str, Any]:
     """Returns the schema of a whole call.
 
-    A description in the schema itself is preferred to one in `authored`, and that to one in `documented`.
+    A description in the schema itself is preferred to one in `authored`. That in `documented` follows it.
     """
     properties = {
-        name: _described(node, authored.get(name) or documented.get(name, ""))
+        name: _described(node, authored.get(name, ""), documented.get(name, ""))
         for name, node in cast("dict[str, dict[str, Any]]", schema.get("properties", {})).items()
     }
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -72,10 +74,11 @@ def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented:
     return whole
 
 
-def _described(node: dict[str, Any], text: str) -> dict[str, Any]:
+def _described(node: dict[str, Any], authored: str, documented: str) -> dict[str, Any]:
     if node.get("title") == _MADE_UP:
         node = _without_title(node)
-    return {**node, "description": text} if text and "description" not in node else node
+    text = both(node.get("description", authored), documented)
+    return {**node, "description": text} if text else node
 
 
 def _untitled(schema: JsonSchemaValue, kind: type | None) -> JsonSchemaValue:
