@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import CoroutineType
 from typing import Any, Final, cast
 
@@ -214,7 +214,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
             value.success,
             value.data,
             None if value.error is None else _shortened(value.error),
-            value.metadata,
+            value.metadata if type(value) is ToolResult else {**value.metadata, **_own_fields(value)},
             content=value.blocks,
             failure=value.failure,
             call=call,
@@ -232,10 +232,20 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
     return ToolResult(True, value, content=value if is_blocks(value) else (), call=call)
 
 
+def _own_fields(value: ToolResult) -> dict[str, Any]:
+    """Returns the fields that a subclass of a tool's owner adds. The path goes on with a plain `ToolResult`."""
+    known = {field.name for field in fields(ToolResult)}
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in known}
+
+
 _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 """The types that most tools return. Their values need no conversion."""
 READY: frozenset[object] = _PLAIN | {dict, list, tuple}
 """The types of values for which nothing waits and which nothing iterates."""
+
+
+_NO_LOOP = ("no running event loop", "There is no current event loop")
+"""Beginnings of asyncio's messages in a thread without an event loop."""
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
@@ -252,6 +262,16 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         message = "(its message cannot be shown)"
     message = _shortened(message)
     data: dict[str, Any] = {"exception": name, "message": message}
+    if isinstance(error, RuntimeError) and message.startswith(_NO_LOOP):
+        return owners_fault(
+            "tool_error",
+            f"{name}: {message}",
+            hint="Other arguments will not help.",
+            for_owner="write the tool with async def: a plain function runs in a thread without an event loop.",
+            data=data,
+            exception=error,
+            call=call,
+        )
     if isinstance(error, CallNotSent | CallNotAnswered):
         is_sent = isinstance(error, CallNotAnswered)
         text = f"{call.name!r} was {'not answered' if is_sent else 'not sent'}"
