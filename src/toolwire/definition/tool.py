@@ -178,7 +178,7 @@ class Tool:
         Raises:
             DefinitionError: A visible parameter cannot be described to a model.
         """
-        return encodable(copy.deepcopy(self._form().input_schema))
+        return _told(self._form().input_schema)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
@@ -187,7 +187,7 @@ class Tool:
         The caller may change this copy.
         """
         given = self._output.schema if self._output_schema is None else self._output_schema
-        return encodable(copy.deepcopy(given))
+        return None if given is None else _told(given)
 
     @property
     def is_wrapped_output(self) -> bool:
@@ -358,6 +358,16 @@ class Tool:
         if complaint is not None:
             return Invalid(problems=(_refusal(self.name, complaint),))
         return Validated(values, bound, form)
+
+
+def _told(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a copy of the schema that JSON can hold."""
+    # Imported here: the texts about a tool are made from tools.
+    from toolwire.definition.texts.odd_defaults import tell_odd_defaults
+
+    copied = copy.deepcopy(dict(schema))
+    tell_odd_defaults(copied)
+    return encodable(copied)
 
 
 def _refusal(name: str, complaint: object) -> ArgumentProblem:

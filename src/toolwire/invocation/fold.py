@@ -255,12 +255,7 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
     """
     name = type(error).__name__
     _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
-    # The `__str__` of an exception is the tool's code as well.
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001
-        message = "(its message cannot be shown)"
-    message = _shortened(message)
+    message = _shortened(_message(error))
     data: dict[str, Any] = {"exception": name, "message": message}
     if isinstance(error, RuntimeError) and message.startswith(_NO_LOOP):
         return owners_fault(
@@ -289,6 +284,36 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         exception=error,
         call=call,
     )
+
+
+LEAVES_LIMIT = 20
+"""Maximum number of exceptions of a group that are told."""
+
+
+def _message(error: BaseException) -> str:
+    """Returns the message of an exception. That of a group ends with each exception inside it, with its type."""
+    # The `__str__` of an exception is the tool's code as well.
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001
+        message = "(its message cannot be shown)"
+    if not isinstance(error, BaseExceptionGroup):
+        return message
+    leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+    lines = [f"- {type(leaf).__name__}: {_message(leaf)}".removesuffix(": ") for leaf in leaves[:LEAVES_LIMIT]]
+    more = [f"- and {len(leaves) - LEAVES_LIMIT} more"] if len(leaves) > LEAVES_LIMIT else []
+    return "\n".join([message, *lines, *more])
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Yields the exceptions of a group and of the groups inside it, in order."""
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(reversed(cast("BaseExceptionGroup[BaseException]", error).exceptions))
+        else:
+            yield error
 
 
 def _shortened(message: str) -> str:

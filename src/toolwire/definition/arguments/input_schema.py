@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -25,6 +26,13 @@ class ToolJsonSchema(GenerateJsonSchema):
     def get_title_from_name(self, name: str) -> str:  # noqa: ARG002
         """Returns the mark of an invented title. pydantic asks for a title in spite of the method above."""
         return _MADE_UP
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        """Keeps a default that pydantic cannot write, such as a number of numpy. The tool tells it as text."""
+        found = super().default_schema(schema)
+        if "default" in schema and ("default" not in found or _holds_no_number(schema["default"])):
+            found = {**found, "default": schema["default"]}
+        return found
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes bytes as base64 text. Length limits are converted to those of the text."""
@@ -54,6 +62,19 @@ class ToolJsonSchema(GenerateJsonSchema):
         for key, node in defs.items():
             defs[key] = _unnamed(node, key)
         return _untitled(whole, root.get("cls"))
+
+
+def _holds_no_number(default: Any) -> bool:
+    """True for a list or dict with infinity or NaN inside, which pydantic writes as null."""
+    if not isinstance(default, list | dict):
+        return False
+    try:
+        json.dumps(default, allow_nan=False)
+    except ValueError:
+        return True
+    except (TypeError, RecursionError):
+        return False
+    return False
 
 
 def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]) -> dict[str, Any]:
