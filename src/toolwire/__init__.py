@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
     from toolwire.facade.built_in.file_tools import FileDomainService as FileDomainService
+    from toolwire.facade.built_in.file_tools import delete_file as delete_file
+    from toolwire.facade.built_in.file_tools import edit_file as edit_file
+    from toolwire.facade.built_in.file_tools import list_directory as list_directory
+    from toolwire.facade.built_in.file_tools import read_text_file as read_text_file
     from toolwire.facade.built_in.file_tools import workspace_tools as workspace_tools
+    from toolwire.facade.built_in.file_tools import write_file as write_file
     from toolwire.facade.built_in.raw_files import insert_text_file as insert_text_file
     from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
     from toolwire.facade.built_in.raw_files import write_text_file as write_text_file
@@ -203,17 +208,22 @@ _HOMES = {
     "XMLToolCallParser": "facade.tools.xml_parser",
     "built_in_tools": "facade.built_in.box",
     "create_artifact_tools": "facade.built_in.artifact_tools",
+    "delete_file": "facade.built_in.file_tools",
+    "edit_file": "facade.built_in.file_tools",
     "execute_python_code": "facade.built_in.execute_python_code",
     "insert_text_file": "facade.built_in.raw_files",
+    "list_directory": "facade.built_in.file_tools",
     "load_policy": "permission.policy_file",
     "middleware": "",
     "parse_tool_calls": "facade.tools.xml_parser",
     "protocols": "",
+    "read_text_file": "facade.built_in.file_tools",
     "reg_toolspec": "facade.tools.reg_toolspec",
     "tool": "facade.tools.function_tool",
     "trace_toolkit": "facade.toolkits.trace_toolkit",
     "view_text_file": "facade.built_in.raw_files",
     "workspace_tools": "facade.built_in.file_tools",
+    "write_file": "facade.built_in.file_tools",
     "write_text_file": "facade.built_in.raw_files",
 }
 

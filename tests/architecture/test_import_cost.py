@@ -25,7 +25,7 @@ def test_importing_the_registry_loads_nothing_heavy() -> None:
     # A search reads its thesaurus at its first use.
     assert "toolwire.catalogue.terms" not in modules
     loaded = {name.split(".")[0] for name in modules}
-    heavy = {"sqlalchemy", "mcp", "mcp_types", "anyio", "asyncio", "docstring_parser", "pydantic", "typer"}
+    heavy = {"sqlalchemy", "mcp", "mcp_types", "anyio", "asyncio", "pydantic", "typer"}
     assert loaded & {*heavy, "opentelemetry"} == set()
 
 

@@ -7,7 +7,7 @@ import sys
 
 
 def loaded(code: str) -> list[str]:
-    heavy = "('pydantic', 'docstring_parser', 'jsonschema', 'mcp')"
+    heavy = "('pydantic', 'jsonschema', 'mcp')"
     report = f"import sys; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
     return done.stdout.split()

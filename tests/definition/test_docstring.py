@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from toolwire.definition.docstring import Docs, read_docstring
+from toolwire.definition.docstring.docs import Docs, read_docstring
 
 WHOLE = Docs(
     description="Searches the web.\n\nSlowly, and\nin full.",
     parameters={"query": "the words", "limit": "how many\nat most", "rest": "more words"},
+    types={"limit": "int, optional"},
     returns="rows, each with:\n- title: str - its title\n    - nested\n- url: str",
     returns_type="list[dict]",
     raises=(("ValueError", "when query is empty"), ("TimeoutError", "when it takes long")),
@@ -112,32 +115,23 @@ EPYDOC = """Searches the web.
     """
 
 
-def without_examples(docs: Docs) -> Docs:
-    return Docs(
-        description=docs.description,
-        parameters=docs.parameters,
-        returns=docs.returns,
-        returns_type=docs.returns_type,
-        raises=docs.raises,
-    )
-
-
 def test_google_style() -> None:
     assert read_docstring(GOOGLE) == WHOLE
 
 
 def test_numpy_style() -> None:
-    assert read_docstring(NUMPY) == WHOLE
+    assert read_docstring(NUMPY) == replace(WHOLE, types={"query": "str", "limit": "int, optional", "rest": "str"})
 
 
 def test_rest_style_has_no_examples() -> None:
-    assert read_docstring(REST) == without_examples(WHOLE)
+    assert read_docstring(REST) == replace(WHOLE, types={"limit": "int"}, examples=())
 
 
 def test_epydoc_style() -> None:
     docs = read_docstring(EPYDOC)
     assert (docs.description, docs.parameters, docs.raises) == (WHOLE.description, WHOLE.parameters, WHOLE.raises)
     assert (docs.returns_type, docs.returns) == ("list[dict]", "rows")
+    assert docs.types == {"limit": "int"}
 
 
 CHINESE = Docs(
@@ -192,6 +186,81 @@ def test_a_docstring_that_fits_no_style_is_all_description() -> None:
     text = "Does it.\n\nArgs:\n    no colon here\n"
     assert read_docstring(text).description.startswith("Does it.\n\nArgs:")
     assert read_docstring(text).parameters == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "limit: how many",
+        "- limit: how many",
+        "* limit: how many",
+        "`limit`: how many",
+        "**limit**: how many",
+        "- `limit` (int, optional): how many",
+        "limit (dict(str, int)): how many",
+        "limit [int]: how many",
+        "limit - how many",
+        "limit：how many",
+    ],
+)
+@pytest.mark.parametrize("heading", ["Args:", "Arguments:", "Keyword Args:", "Other Parameters:", "参数："])
+def test_every_way_to_write_an_item_of_a_list_describes_its_parameter(heading: str, line: str) -> None:
+    docs = read_docstring(f"Finds.\n\n{heading}\n    query: words\n    {line}\n", names={"query", "limit"})
+    assert (docs.description, docs.parameters) == ("Finds.", {"query": "words", "limit": "how many"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Args:\n    a, b: both\n    c: one\n",
+        "Args:\n    a / `b` (int): both\n\nKeyword Args:\n    c: one\n",
+        "Args:\n    a, b: both\n\nArgs:\n    c: one\n",
+        "Parameters\n----------\na, b : int\n    both\nc\n    one\n",
+        "Parameters\n----------\n`a`, *b : int\n    both\n\nOther Parameters\n----------------\nc : int\n    one\n",
+        ":param a, b: both\n:keyword c: one\n",
+        "@param a: both\n@param b: both\n@keyword c: one\n",
+    ],
+)
+def test_one_text_describes_several_parameters_and_several_sections_are_read(text: str) -> None:
+    docs = read_docstring(f"Finds.\n\n{text}", names={"a", "b", "c"})
+    assert (docs.description, docs.parameters) == ("Finds.", {"a": "both", "b": "both", "c": "one"})
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Args:\n    a: x\nWarning: Cannot be undone.", "Warning: Cannot be undone."),
+        ("Args:\n    a: x\n\nNote:\n    Be careful.\n", "Note:\n    Be careful."),
+        ("Args:\n    a: x\n    depth: how deep\n", "Args:\n    depth: how deep"),
+        ("Args:\n    a: x\n\n    No name here.\n", "Args:\n    No name here."),
+        ("Parameters\n----------\na : int\n    x\n\nNotes\n-----\nSlow.\n", "Notes\n-----\nSlow."),
+        ("Parameters\n----------\na\n    x\nwho : int\n    y\n", "Parameters\n----------\nwho : int\n    y"),
+        (":param a: x\n:meta private:\n\nCareful.", ":meta private:\n\nCareful."),
+        (":param a: x\n:param who: y\n", ":param who: y"),
+        (":param a: x\n:class:`T` is used.", ""),
+        ("@param a: x\n\n@see: there", "@see: there"),
+        ("Returns:\n    one\n\nArgs:\n    a: x\n\nReturns:\n    two\n", "Returns:\n    two"),
+        ("Raises:\n    an error if it fails\n\nArgs:\n    a: x\n", "Raises:\n    an error if it fails"),
+    ],
+)
+def test_text_that_belongs_to_nothing_stays_in_the_description(text: str, left: str) -> None:
+    docs = read_docstring(f"Finds.\n\n{text}", names={"a"})
+    assert docs.description == f"Finds.\n\n{left}".strip()
+    assert " ".join(docs.parameters["a"].split()[:1]) == "x"
+
+
+def test_a_parameter_described_twice_has_both_texts() -> None:
+    assert read_docstring("F.\n\nArgs:\n    a: one\n\n:param a: two\n").parameters == {"a": "one\ntwo"}
+
+
+def test_each_exception_of_a_list_is_named() -> None:
+    docs = read_docstring("F.\n\nRaises:\n    ValueError, KeyError: when empty\n    OSError\n")
+    assert docs.raises == (("ValueError", "when empty"), ("KeyError", "when empty"), ("OSError", ""))
+
+
+def test_several_results_of_numpy_are_all_there() -> None:
+    docs = read_docstring("F.\n\nReturns\n-------\nx : int\n    the x\ny : int\n    the y\n")
+    assert docs.returns == "x : int\n    the x\ny : int\n    the y"
 
 
 def test_unparsed_the_first_paragraph_is_the_description() -> None:

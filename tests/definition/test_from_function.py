@@ -276,7 +276,7 @@ def test_types_defined_inside_a_function_are_found() -> None:
     assert run(from_function(store), {"rows": [{"name": "a"}]}) == ["a"]
 
 
-def test_descriptions_come_from_field_then_annotated_text_then_docstring() -> None:
+def test_descriptions_come_from_field_or_annotated_text_and_the_docstring_follows() -> None:
     def f(
         a: Annotated[int, Field(description="field a")],
         b: Annotated[int, "text b"],
@@ -297,10 +297,10 @@ def test_descriptions_come_from_field_then_annotated_text_then_docstring() -> No
 
     tool = from_function(f)
     assert [parameter.description for parameter in tool.parameters] == [
-        "field a",
-        "text b",
-        "field c",
-        "text d",
+        "field a\ndoc a",
+        "text b\ndoc b",
+        "field c\ndoc c",
+        "text d\ndoc d",
         "doc e",
     ]
     assert [parameter.default for parameter in tool.parameters] == [MISSING, MISSING, 7, 8, MISSING]

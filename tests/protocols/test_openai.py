@@ -54,7 +54,10 @@ def test_tools_are_as_the_sdk_has_them_and_strict_where_they_can_be() -> None:
                 "description": "Adds.",
                 "parameters": {
                     "type": "object",
-                    "properties": {"a": {"type": "integer"}, "b": {"type": ["integer", "null"]}},
+                    "properties": {
+                        "a": {"type": "integer"},
+                        "b": {"type": ["integer", "null"], "description": "null: the default, 1."},
+                    },
                     "required": ["a", "b"],
                     "additionalProperties": False,
                 },

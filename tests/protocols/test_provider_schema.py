@@ -53,16 +53,22 @@ def test_strict_mode_requires_all_and_lets_null_stand_for_what_is_left_out() -> 
         "properties": {
             "start": {"$ref": "#/$defs/Point"},
             "ends": {"type": "array", "items": {"$ref": "#/$defs/Point"}},
-            "mode": {"anyOf": [{"enum": ["fast", "slow"], "type": "string"}, {"type": "null"}]},
+            "mode": {
+                "anyOf": [{"enum": ["fast", "slow"], "type": "string"}, {"type": "null"}],
+                "description": 'null: the default, "fast".',
+            },
             "label": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            "width": {"type": ["integer", "null"]},
+            "width": {"type": ["integer", "null"], "description": "null: the default, 1."},
         },
         "required": ["start", "ends", "mode", "label", "width"],
         "additionalProperties": False,
         "$defs": {
             "Point": {
                 "type": "object",
-                "properties": {"x": {"type": "integer"}, "y": {"type": ["integer", "null"]}},
+                "properties": {
+                    "x": {"type": "integer"},
+                    "y": {"type": ["integer", "null"], "description": "null: the default, 0."},
+                },
                 "required": ["x", "y"],
                 "additionalProperties": False,
             }

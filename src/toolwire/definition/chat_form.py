@@ -9,8 +9,10 @@ from typing import Any, cast
 
 from toolwire.definition.from_function import FunctionShape, docs_of, name_of
 from toolwire.definition.from_schema import from_schema
+from toolwire.definition.schema_function import signature_of
 from toolwire.definition.shape import ParameterKind
 from toolwire.definition.tool import Tool
+from toolwire.definition.unreadable_returns import unreadable_return
 from toolwire.definition.words import shown
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -32,7 +34,7 @@ def chat_form(tool: Tool) -> dict[str, Any]:
 
     Its schemas have no titles.
     """
-    fields = {"name": tool.name, "description": tool.description, "parameters": untitled(tool.input_schema)}
+    fields = {"name": tool.name, "description": tool.whole_description, "parameters": untitled(tool.input_schema)}
     return {"type": "function", "function": fields}
 
 
@@ -120,7 +122,7 @@ def from_tool_function(
     shape = FunctionShape(function, _name(function), functools.partial(docs_of, function), leave_out=left_out)
     if description is None and not include_long_description:
         description = shape.docs().summary
-    return Tool(
+    tool = Tool(
         name=_name(function),
         shape=shape,
         docs=shape.docs,
@@ -130,6 +132,8 @@ def from_tool_function(
         context_parameter=shape.signature.context,
         description=description,
     )
+    tool.unreadable = unreadable_return(shape.signature.returns)
+    return tool
 
 
 def from_chat_form(
@@ -143,9 +147,25 @@ def from_chat_form(
         DefinitionError: The form is invalid, or the function cannot take an argument of the schema.
     """
     read = read_chat_form(form, f"tool {getattr(function, '__name__', function)!r}")
-    said = description if description is not None else read.description or docs_of(function).description
+    said, parameters = description if description is not None else read.description, read.parameters
+    if description is None and not said:
+        signature = signature_of(function, f"tool {read.name!r}")
+        docs = docs_of(function, None if signature is None else signature.names)
+        said, parameters = docs.text, _with_texts(parameters, docs.parameters)
     name = read.name or _name(function)
-    return from_schema(name, said, read.parameters, None, function, given=given)
+    return from_schema(name, said, parameters, None, function, given=given)
+
+
+def _with_texts(parameters: Mapping[str, Any], texts: Mapping[str, str]) -> Mapping[str, Any]:
+    """Returns the schema with the docstring's text for each property that has no description."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, Mapping):
+        return parameters
+    described: dict[str, Any] = {
+        name: {"description": texts[name], **node} if isinstance(node, dict) and texts.get(name) else node
+        for name, node in cast("Mapping[str, Any]", properties).items()
+    }
+    return {**parameters, "properties": described}
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -13,12 +13,14 @@ from typing import Any, cast, get_args, get_origin
 
 from toolwire.definition.arguments.typing_forms import accepting_none, text_metadata
 from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, declared, published
-from toolwire.definition.docstring import Docs, read_docstring
+from toolwire.definition.docstring.docs import Docs, read_docstring
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.texts.annotation import annotation_text, is_object
+from toolwire.definition.texts.parameter_text import both, typed_text
 from toolwire.definition.tool import Permission, Tool
+from toolwire.definition.unreadable_returns import unreadable_return
 from toolwire.definition.words import nearest
 from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError
@@ -70,11 +72,10 @@ def from_function(
     Raises:
         DefinitionError: The value cannot become a tool, or an option is unknown.
     """
-    if unknown:
-        refuse_unknown(unknown, getattr(func, "__name__", repr(func)))
+    refuse_unknown(unknown, getattr(func, "__name__", repr(func)))
     known_as = name_of(func) if name is None else name
     shape = FunctionShape(func, known_as, functools.partial(docs_of, func, parse=parse_docstring))
-    return Tool(
+    tool = Tool(
         name=known_as,
         shape=shape,
         docs=shape.docs,
@@ -92,6 +93,8 @@ def from_function(
         effects=declared(known_as, effects, idempotent, labels, reconcile, effects_of),
         examples=examples or (),
     )
+    tool.unreadable = unreadable_return(shape.signature.returns)
+    return tool
 
 
 def tool_of(value: Any) -> Tool:
@@ -117,14 +120,17 @@ class FunctionShape:
         self,
         function: Callable[..., Any],
         name: str,
-        docs: Callable[[], Docs],
+        docs: Callable[[Collection[str]], Docs],
         *,
         leave_out: Collection[ParameterKind] = (),
     ) -> None:
-        """`leave_out` are the kinds of parameters that no call gives."""
+        """`docs` reads the docstring, given the names of all parameters.
+
+        `leave_out` are the kinds of parameters that no call gives.
+        """
         self._label = f"tool {name!r}"
-        self.docs = functools.cache(docs)
         whole = read_signature(function, self._label)
+        self.docs = functools.cache(functools.partial(docs, whole.names))
         self._takes_more = any(argument.kind == "var_keyword" for argument in whole.arguments)
         self.signature: Signature = replace(
             whole, arguments=tuple(argument for argument in whole.arguments if argument.kind not in leave_out)
@@ -174,7 +180,7 @@ class FunctionShape:
             arguments=self.signature.arguments,
             hidden=hidden,
             never_given=frozenset(self.never_visible),
-            descriptions=lambda: self.docs().parameters,
+            descriptions=self._described,
         )
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
@@ -195,9 +201,19 @@ class FunctionShape:
             return OutputShape(schema=schema, is_wrapped=False, annotation=text)
         return OutputShape(schema=_wrapped(schema), is_wrapped=True, annotation=text)
 
+    def _described(self) -> Mapping[str, str]:
+        """Returns the docstring's text of each parameter. It begins with the type that only the docstring gives."""
+        docs = self.docs()
+        return {
+            argument.name: typed_text(
+                docs.types.get(argument.name, ""), docs.parameters.get(argument.name, ""), argument
+            )
+            for argument in self.signature.arguments
+        }
+
     def _parameter(self, argument: Argument, schema: dict[str, Any]) -> Parameter:
         node: dict[str, Any] = schema["properties"].get(argument.name, {})
-        written = text_metadata(argument.annotation) or self.docs().parameters.get(argument.name, "")
+        written = both(text_metadata(argument.annotation), self._described().get(argument.name, ""))
         return Parameter(
             name=argument.name,
             program_name=program_parameter(argument.name),
@@ -210,14 +226,17 @@ class FunctionShape:
         )
 
 
-def docs_of(function: Callable[..., Any], *, parse: bool = True) -> Docs:
-    """Returns the docstring of a function, or of the object behind a partial, wrapper or callable object."""
+def docs_of(function: Callable[..., Any], names: Collection[str] | None = None, *, parse: bool = True) -> Docs:
+    """Returns the docstring of a function, or of the object behind a partial, wrapper or callable object.
+
+    `names` are the function's parameters; the texts of other names stay in the description.
+    """
     own = cast("Any", function.func) if isinstance(function, functools.partial) else function
     if inspect.isroutine(own) or hasattr(own, "__wrapped__"):
-        return read_docstring(inspect.getdoc(own), parse=parse)
+        return read_docstring(inspect.getdoc(own), parse=parse, names=names)
     call = plain_function(own)
     text = inspect.getdoc(call) if inspect.isfunction(call) else None
-    return read_docstring(text or inspect.getdoc(own), parse=parse)
+    return read_docstring(text or inspect.getdoc(own), parse=parse, names=names)
 
 
 def name_of(function: Any) -> str:

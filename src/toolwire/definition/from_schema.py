@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from toolwire.definition.arguments.problems import Found, complaint, told, unexpected
 from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
-from toolwire.definition.docstring import Docs
+from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.json_schema.current_draft import read_outside_forms
 from toolwire.definition.json_schema.required_defaults import RequiredDefaults
 from toolwire.definition.json_schema.schema_limits import check_limits

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from toolwire.definition.binding import Binding, States
 from toolwire.definition.declared import checked_permission
-from toolwire.definition.docstring import Docs
+from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.from_schema import SchemaShape
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.parameters import ToolParameter, schema_of

@@ -43,6 +43,8 @@ class Signature:
     """The parameter annotated with CallContext, or None."""
     presets: frozenset[str]
     """The keyword arguments of functools.partial."""
+    names: frozenset[str]
+    """All parameters, with those that neither a model nor a binding can give."""
     returns: Any
     """The resolved return type. EMPTY without one, or if a name in it cannot be found."""
     is_async: bool
@@ -59,14 +61,17 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     """Reads the signature of a callable.
 
     Raises:
-        DefinitionError: The callable has no signature, or two parameters are annotated with CallContext.
+        DefinitionError: The callable has no signature, cannot be called by its signature, or two parameters are
+            annotated with CallContext.
     """
+    _refuse_uncallable(function, label)
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError) as error:
         raise DefinitionError(
             f"{label} has no signature that Python can read: wrap it in a function with annotated parameters"
         ) from error
+    _check_wrapper(function, signature, label)
     names = _names_in_sight(function)
     arguments = [_argument(parameter, names) for parameter in signature.parameters.values()]
     contexts = [argument.name for argument in arguments if _is_context(argument.annotation)]
@@ -77,9 +82,93 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
         arguments=tuple(item for item in arguments if item.name not in presets and item.name not in contexts),
         context=contexts[0] if contexts else None,
         presets=presets,
+        names=frozenset(signature.parameters) | {"self", "cls"},
         returns=_resolve(signature.return_annotation, names)[0],
         is_async=_is_async(function),
     )
+
+
+def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
+    """Refuses callables whose signature lacks their own object, or that take no arguments by name."""
+    owner = _unbound_from(function)
+    if owner:
+        instance = owner.lower()
+        raise DefinitionError(
+            f"{label} is a method of the class {owner} and has no object to work on: register it on an instance, "
+            f"{instance} = {owner}(...) and {instance}.{function.__name__}; or mark it with @reg_toolspec and "
+            "register the instance; or make it a staticmethod"
+        )
+    kind = "a functools.singledispatch" if _has_all(function, "dispatch", "registry", "register") else ""
+    kind = "a ufunc of numpy" if type(cast("object", function)).__name__ == "ufunc" else kind
+    if kind:
+        raise DefinitionError(
+            f"{label} is {kind}, which takes arguments by position alone: wrap it in a function with annotated "
+            "parameters"
+        )
+
+
+def _unbound_from(function: Any) -> str:
+    """Returns the class of a method that is bound to no object; empty for any other callable."""
+    if not isinstance(function, types.FunctionType):
+        return ""
+    path, _, name = function.__qualname__.rpartition(".")
+    owner = path.rpartition(".")[2]
+    if not path or owner == "<locals>":
+        return ""
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first is None or first.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+        return ""
+    # In its class's body the class does not exist yet. Later a static method is told apart by its entry there.
+    entry = inspect.getattr_static(_found(path, function.__module__), name, None)
+    is_method = entry is function or (entry is None and first.name in ("self", "cls"))
+    return owner if is_method or (first.name == "self" and not isinstance(entry, staticmethod)) else ""
+
+
+def _found(path: str, module: str) -> Any:
+    """Returns the object of that dotted name in the module, or None."""
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        found = inspect.getattr_static(found, name, None)
+    return found
+
+
+def _has_all(value: object, *names: str) -> bool:
+    return isinstance(value, types.FunctionType) and all(hasattr(value, name) for name in names)
+
+
+def _check_wrapper(function: Any, signature: inspect.Signature, label: str) -> None:
+    """Refuses a wrapper that does not take the arguments of the function behind it, or needs more.
+
+    `functools.wraps` gives a wrapper the signature of that function, whatever the wrapper itself takes.
+    """
+    while isinstance(function, functools.partial):
+        function = cast("Any", function.func)
+    if not hasattr(function, "__wrapped__") or "__signature__" in getattr(function, "__dict__", {}):
+        return
+    try:
+        own = inspect.signature(function, follow_wrapped=False).parameters
+    except (ValueError, TypeError):
+        # A wrapper written in C, such as that of `functools.cache`, passes everything on.
+        return
+    by_name = {name for name, one in own.items() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    takes_more = any(one.kind is one.VAR_KEYWORD for one in own.values())
+    named = [
+        one.name for one in signature.parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
+    untaken = [] if takes_more else [name for name in named if name not in by_name]
+    if untaken:
+        raise DefinitionError(
+            f"{label}: its wrapper does not take {', '.join(map(repr, untaken))} by name, which the wrapped function "
+            "has: give the wrapper **kwargs, or write it without functools.wraps, with the parameters of the tool"
+        )
+    needed = [
+        name for name in own if name in by_name and name not in signature.parameters and own[name].default is EMPTY
+    ]
+    if needed:
+        raise DefinitionError(
+            f"{label}: its wrapper needs {', '.join(map(repr, needed))}, which the wrapped function lacks: give a "
+            "default, or write the wrapper without functools.wraps and bind the parameter"
+        )
 
 
 def plain_function(function: Callable[..., Any]) -> Any:

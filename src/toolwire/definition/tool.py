@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -18,7 +19,7 @@ from toolwire.definition.declared import (
     checked_permission,
     checked_tags,
 )
-from toolwire.definition.docstring import Docs
+from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
     MISSING,
@@ -33,6 +34,7 @@ from toolwire.definition.shape import (
     Spread,
     Validated,
 )
+from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError
@@ -53,6 +55,8 @@ __all__ = [
     "typed",
 ]
 
+_LOG = logging.getLogger("toolwire.tools")
+
 Check = Callable[[dict[str, Any]], str | None]
 """Checks arguments that fit the schema. Returns None, or the text of a refusal."""
 
@@ -68,6 +72,8 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
+    unreadable: UnreadableReturn | None = None
+    """The part of the annotated return type that no model can read, or None."""
     asker = ""
     """The MCP server that may ask a person in a call; else empty. Its tool's function takes the context first."""
 
@@ -154,6 +160,14 @@ class Tool:
         return encodable_text(given if isinstance(given, str) else given())
 
     @property
+    def whole_description(self) -> str:
+        """The description with all text of the docstring but that of parameters.
+
+        It is for formats that have no place of their own for results, errors and examples.
+        """
+        return self.docs.text if self._description is None else self.description
+
+    @property
     def raises(self) -> tuple[str, ...]:
         """Names of the exceptions in the docstring, as a program would catch them."""
         names = (name.rpartition(".")[2] for name, _ in self.docs.raises)
@@ -166,7 +180,7 @@ class Tool:
         Raises:
             DefinitionError: A visible parameter cannot be described to a model.
         """
-        return encodable(copy.deepcopy(self._form().input_schema))
+        return _told(self._form().input_schema)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
@@ -175,7 +189,7 @@ class Tool:
         The caller may change this copy.
         """
         given = self._output.schema if self._output_schema is None else self._output_schema
-        return encodable(copy.deepcopy(given))
+        return None if given is None else _told(given)
 
     @property
     def is_wrapped_output(self) -> bool:
@@ -232,10 +246,14 @@ class Tool:
     def verify(self) -> None:
         """Checks that the tool, as bound now, can be described to a model. Registries call this.
 
+        The log `toolwire.tools` gets a warning if the annotated results cannot be read.
+
         Raises:
             DefinitionError: A visible parameter cannot be described to a model.
         """
         _ = self._form().input_schema
+        if self.unreadable is not None:
+            _LOG.warning("tool %r returns %s, which no model can read: %s.", self.name, self.unreadable.name, READABLE)
 
     def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
         """Returns the arguments as real objects with the bound values, or all problems.
@@ -347,6 +365,16 @@ class Tool:
         if complaint is not None:
             return Invalid(problems=(_refusal(self.name, complaint),))
         return Validated(values, bound, form)
+
+
+def _told(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a copy of the schema that JSON can hold."""
+    # Imported here: the texts about a tool are made from tools.
+    from toolwire.definition.texts.odd_defaults import tell_odd_defaults
+
+    copied = copy.deepcopy(dict(schema))
+    tell_odd_defaults(copied)
+    return encodable(copied)
 
 
 def _refusal(name: str, complaint: object) -> ArgumentProblem:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
-from toolwire.invocation.own_cancellation import is_from_caller
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
+from toolwire.runtime.own_cancellation import is_from_caller
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.workers import WAIT_LIMIT_S, WorkersExhausted, program_share
 from toolwire.vocabulary.calls import CLEANUP_S

@@ -14,6 +14,7 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
+from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.invocation.amend import amended_outcome
 from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
@@ -33,18 +34,19 @@ from toolwire.invocation.fold import (
     with_repeatable_stop,
 )
 from toolwire.invocation.inner.inside import Inside
-from toolwire.invocation.own_cancellation import is_cancelled_error, is_from_caller
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import as_promised
 from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
+from toolwire.runtime.own_cancellation import is_cancelled_error, is_from_caller
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.failures import stop_facts
+from toolwire.vocabulary.foreign.plain_forms import listed
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -134,6 +136,8 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
     tool = entry.tool
     if tool.function is None:
         return _not_callable(call)
+    if tool.unreadable is not None and tool.unreadable.is_whole and _is_lost(prepared, scope):
+        return _unreadable(call, tool.unreadable)
     limit_s = entry.timeout_s if scope.deadline is None else _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call)
@@ -197,7 +201,9 @@ def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questio
 def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
     """Returns the tool's value, or `Raised`."""
     try:
-        return tool.invoke(validated, context)
+        value = tool.invoke(validated, context)
+        # An iterator runs the tool's code, so it is read here.
+        return value if type(value) in READY else listed(value)
     except PASSING:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
@@ -208,7 +214,7 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
     """Returns the awaited value, or `Raised`. An async generator is returned as it is, because it is not awaitable."""
     try:
         value = tool.invoke(validated, context)
-        return value if isinstance(value, GENERATORS) else await value
+        return value if isinstance(value, GENERATORS) else listed(await value)
     except PASSING:
         raise
     except BaseException as error:
@@ -239,6 +245,22 @@ def _not_callable(call: ToolCall) -> ToolResult:
         "unavailable",
         f"{call.name!r} cannot be run: it is known by its schema alone.",
         for_owner="give function= when defining it.",
+        call=call,
+    )
+
+
+def _is_lost(prepared: Prepared, scope: Scope) -> bool:
+    """True if nothing between the tool and the model could make another value of its result."""
+    entry = prepared.entry
+    return entry.amend is None and not entry.middleware and not scope.middleware
+
+
+def _unreadable(call: ToolCall, returns: UnreadableReturn) -> ToolResult:
+    return owners_fault(
+        "unavailable",
+        f"{call.name!r} was not run: it returns {returns.name}, which cannot be shown.",
+        for_owner=f"{READABLE}; or give postprocess_func or a middleware.",
+        data={"is_started": False},
         call=call,
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import CoroutineType
 from typing import Any, Final, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.invocation.own_cancellation import is_cancelled_error
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Part, Ports, Sink
+from toolwire.runtime.own_cancellation import is_cancelled_error
 from toolwire.vocabulary.blocks import (
     Content,
     ContentBlock,
@@ -237,7 +237,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
             value.success,
             value.data,
             None if value.error is None else _shortened(value.error),
-            value.metadata,
+            value.metadata if type(value) is ToolResult else {**value.metadata, **_own_fields(value)},
             content=value.blocks,
             failure=value.failure,
             call=call,
@@ -255,10 +255,20 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
     return ToolResult(True, value, content=value if is_blocks(value) else (), call=call)
 
 
+def _own_fields(value: ToolResult) -> dict[str, Any]:
+    """Returns the fields that a subclass of a tool's owner adds. The path goes on with a plain `ToolResult`."""
+    known = {field.name for field in fields(ToolResult)}
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in known}
+
+
 _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 """The types that most tools return. Their values need no conversion."""
 READY: frozenset[object] = _PLAIN | {dict, list, tuple}
 """The types of values for which nothing waits and which nothing iterates."""
+
+
+_NO_LOOP = ("no running event loop", "There is no current event loop")
+"""Beginnings of asyncio's messages in a thread without an event loop."""
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
@@ -268,13 +278,18 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
     """
     name = type(error).__name__
     _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
-    # The `__str__` of an exception is the tool's code as well.
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001
-        message = "(its message cannot be shown)"
-    message = _shortened(message)
+    message = _shortened(_message(error))
     data: dict[str, Any] = {"exception": name, "message": message}
+    if isinstance(error, RuntimeError) and message.startswith(_NO_LOOP):
+        return owners_fault(
+            "tool_error",
+            f"{name}: {message}",
+            hint="Other arguments will not help.",
+            for_owner="write the tool with async def: a plain function runs in a thread without an event loop.",
+            data=data,
+            exception=error,
+            call=call,
+        )
     if isinstance(error, CallNotSent | CallNotAnswered):
         is_sent = isinstance(error, CallNotAnswered)
         text = f"{call.name!r} was {'not answered' if is_sent else 'not sent'}"
@@ -292,6 +307,36 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         exception=error,
         call=call,
     )
+
+
+LEAVES_LIMIT = 20
+"""Maximum number of exceptions of a group that are told."""
+
+
+def _message(error: BaseException) -> str:
+    """Returns the message of an exception. That of a group ends with each exception inside it, with its type."""
+    # The `__str__` of an exception is the tool's code as well.
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001
+        message = "(its message cannot be shown)"
+    if not isinstance(error, BaseExceptionGroup):
+        return message
+    leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+    lines = [f"- {type(leaf).__name__}: {_message(leaf)}".removesuffix(": ") for leaf in leaves[:LEAVES_LIMIT]]
+    more = [f"- and {len(leaves) - LEAVES_LIMIT} more"] if len(leaves) > LEAVES_LIMIT else []
+    return "\n".join([message, *lines, *more])
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Yields the exceptions of a group and of the groups inside it, in order."""
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(reversed(cast("BaseExceptionGroup[BaseException]", error).exceptions))
+        else:
+            yield error
 
 
 def _shortened(message: str) -> str:

@@ -22,6 +22,9 @@ from toolwire.vocabulary.text import cut_text, page_of
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import tag
 
+OWNERS_LIMIT = 200
+"""Maximum number of characters of a value that only its owner reads."""
+
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64
 """Longer integers may exceed the limits of JSON or of a model."""
@@ -47,13 +50,22 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
             "invalid_result",
             f"{entry.name!r} ran, but its result cannot be shown: {error}.",
             hint="It may have taken effect.",
-            for_owner="return a value that JSON can hold.",
+            for_owner=f"return a value that JSON can hold, not {_owners_text(result.data)}.",
             data={"path": error.path},
             metadata=result.metadata,
             call=call,
         )
     shown = cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
+
+
+def _owners_text(data: Any) -> str:
+    """Returns the value as its owner reads it, cut at `OWNERS_LIMIT` characters."""
+    try:
+        text = repr(data)
+    except Exception:  # noqa: BLE001 - the `__repr__` of a value is the tool's code as well
+        return f"a {type(data).__name__}"
+    return text if len(text) <= OWNERS_LIMIT else f"{text[:OWNERS_LIMIT]}..."
 
 
 async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:

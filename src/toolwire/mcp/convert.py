@@ -36,6 +36,8 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
     if not isinstance(name, str):
         raise DefinitionError(f"{value!r} is not an MCP tool: it has no name")
     input_schema = field_of(value, "input_schema", "inputSchema")
+    if any(kind.__module__.partition(".")[0] == "fastmcp" for kind in cast("type[Any]", type(value)).__mro__):
+        raise DefinitionError(f"{name!r} is a tool of FastMCP: use ToolSpec.from_fastmcp(tool)")
     if not isinstance(input_schema, Mapping):
         raise DefinitionError(f"MCP tool {name!r} has no input schema: give it as inputSchema")
     meta, version = _version_apart(field_of(value, "meta", "_meta"))

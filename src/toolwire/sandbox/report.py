@@ -141,6 +141,9 @@ class ProgramResult:
     invocation_id: str = ""
     recorded: tuple[Recorded, ...] = ()
 
+    def __str__(self) -> str:
+        return self.for_model
+
     @property
     def for_model(self) -> str:
         """The text for a model: the output, then the result or the error. Output alone is given byte for byte."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
@@ -13,6 +13,12 @@ from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import plain
+
+_UNEXPLAINED = "the tool failed without saying why"
+
+
+def _unexplained() -> Failure:
+    return Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -33,12 +39,12 @@ class ToolResult:
     """
 
     success: bool
-    data: Any
-    error: str | None
-    metadata: Mapping[str, Any]
-    failure: Failure | None
-    blocks: tuple[ContentBlock, ...]
-    call: ToolCall | None
+    data: Any = None
+    error: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    failure: Failure | None = None
+    blocks: tuple[ContentBlock, ...] = ()
+    call: ToolCall | None = None
 
     def __init__(
         self,
@@ -55,8 +61,8 @@ class ToolResult:
         """`blocks` is another name for `content`, because `dataclasses.replace` passes fields by name."""
         content = content or blocks
         if not success and failure is None:
-            failure = Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
-            error = error or "the tool failed without saying why"
+            failure = _unexplained()
+            error = error or _UNEXPLAINED
         _set_success(self, success)
         _set_data(self, data)
         _set_error(self, error)
@@ -64,6 +70,12 @@ class ToolResult:
         _set_failure(self, failure)
         _set_blocks(self, content if type(content) is tuple else tuple(content))
         _set_call(self, call)
+
+    def __post_init__(self) -> None:
+        """Completes a failed result of a subclass that is a dataclass itself; its own `__init__` sets the fields."""
+        if not self.success and self.failure is None:
+            _set_failure(self, _unexplained())
+            _set_error(self, self.error or _UNEXPLAINED)
 
     @classmethod
     def failed(

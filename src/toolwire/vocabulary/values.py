@@ -25,6 +25,7 @@ from uuid import UUID
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.exact import digest_of_tagged, exact, in_order
+from toolwire.vocabulary.foreign.plain_forms import NoForm, is_missing, plain_form
 
 DEPTH_LIMIT = 64
 """Maximum levels of nesting in one value. Deeper values are refused, because readers on the other side recurse."""
@@ -145,7 +146,7 @@ def _plain_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return _base64(cast("bytes", value))
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
+        return None if is_missing(value) else value.isoformat()
     if isinstance(value, datetime.timedelta):
         return _duration(value)
     if isinstance(value, Decimal):
@@ -179,7 +180,11 @@ def _key_text(key: Any, path: str) -> str:
         return key.isoformat()
     if isinstance(key, Decimal | UUID | PurePath):
         return str(key)
-    raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
+    kind = cast("type[Any]", type(key))
+    if hasattr(kind, "tolist"):
+        # numpy's numbers are keys as well; an array is not hashable.
+        return _key_text(key.tolist(), path)
+    raise Unrepresentable(f"a key of type {kind.__name__}", path=path)
 
 
 # A datetime is also a date, so the order matters.
@@ -195,7 +200,7 @@ def _tag_special(value: Any, path: str, depth: int) -> Any:
         return {TAG: "bytes", _VALUE: _base64(cast("bytes", value))}
     for kind, name in _MOMENTS:
         if isinstance(value, kind):
-            return {TAG: name, _VALUE: value.isoformat()}
+            return None if is_missing(value) else {TAG: name, _VALUE: value.isoformat()}
     if isinstance(value, datetime.timedelta):
         return {TAG: "timedelta", _VALUE: [value.days, value.seconds, value.microseconds]}
     if isinstance(value, Decimal):
@@ -272,7 +277,12 @@ def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _walk(fields, path, depth, special)
-    raise Unrepresentable(f"a value of type {type(value).__name__}", path=path)
+    try:
+        form = plain_form(value, path)
+    except NoForm:
+        raise Unrepresentable(f"a value of type {type(value).__name__}", path=path) from None
+    # One level less: the form of a value must not lead back to the value.
+    return _walk(form, path, _inside(depth, path), special)
 
 
 def _duration(value: datetime.timedelta) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from enum import Enum
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any, cast
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
 from toolwire.definition.arguments.json_values import json_form
+from toolwire.definition.texts.parameter_text import both
 
 _MADE_UP = "\0"
 """Marks a title that pydantic invents for a parameter. No author's title is this text."""
@@ -27,6 +29,13 @@ class ToolJsonSchema(GenerateJsonSchema):
     def get_title_from_name(self, name: str) -> str:  # noqa: ARG002
         """Returns the mark of an invented title. pydantic asks for a title in spite of the method above."""
         return _MADE_UP
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        """Keeps a default that pydantic cannot write, such as a number of numpy. The tool tells it as text."""
+        found = super().default_schema(schema)
+        if "default" in schema and ("default" not in found or _holds_no_number(schema["default"])):
+            found = {**found, "default": schema["default"]}
+        return found
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes bytes as base64 text. Length limits are converted to those of the text."""
@@ -68,13 +77,26 @@ class ToolJsonSchema(GenerateJsonSchema):
         return _untitled(whole, root.get("cls"))
 
 
+def _holds_no_number(default: Any) -> bool:
+    """True for a list or dict with infinity or NaN inside, which pydantic writes as null."""
+    if not isinstance(default, list | dict):
+        return False
+    try:
+        json.dumps(default, allow_nan=False)
+    except ValueError:
+        return True
+    except (TypeError, RecursionError):
+        return False
+    return False
+
+
 def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]) -> dict[str, Any]:
     """Returns the schema of a whole call.
 
-    A description in the schema itself is preferred to one in `authored`, and that to one in `documented`.
+    A description in the schema itself is preferred to one in `authored`. That in `documented` follows it.
     """
     properties = {
-        name: _described(node, authored.get(name) or documented.get(name, ""))
+        name: _described(node, authored.get(name, ""), documented.get(name, ""))
         for name, node in cast("dict[str, dict[str, Any]]", schema.get("properties", {})).items()
     }
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -86,10 +108,11 @@ def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented:
     return whole
 
 
-def _described(node: dict[str, Any], text: str) -> dict[str, Any]:
+def _described(node: dict[str, Any], authored: str, documented: str) -> dict[str, Any]:
     if node.get("title") == _MADE_UP:
         node = _without_title(node)
-    return {**node, "description": text} if text and "description" not in node else node
+    text = both(node.get("description", authored), documented)
+    return {**node, "description": text} if text else node
 
 
 def _untitled(schema: JsonSchemaValue, kind: type | None) -> JsonSchemaValue:

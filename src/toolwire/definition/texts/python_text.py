@@ -66,7 +66,8 @@ def returns_text(tool: Tool) -> str:
     given = schema.get("properties", {}).get("result") if tool.is_wrapped_output else schema
     fields = [] if "\n- " in docs.returns else field_lines(given, schema, tool.output_annotation)
     if not docs.returns:
-        return "\n".join([f"{kind} with these fields:", *fields]) if fields else ""
+        only_documented = docs.returns_type if docs.returns_type != tool.output_annotation else ""
+        return "\n".join([f"{kind} with these fields:", *fields]) if fields else only_documented
     return "\n".join([_entry(kind, docs.returns) if kind else docs.returns, *fields])
 
 

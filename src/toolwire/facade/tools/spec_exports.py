@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire.definition.tool import Tool
 from toolwire.facade.named_tools import NamedTools
+from toolwire.vocabulary.errors import DefinitionError
 
 if TYPE_CHECKING:
     from fastmcp.tools import Tool as FastmcpTool
@@ -32,9 +33,17 @@ class SpecExports:
         return code_text(self._tool)
 
     def signature(self, **arguments: Any) -> str:
-        """Returns a call of it as text: `search_database(query='example', limit=10)`."""
+        """Returns a call of it as text: `search_database(query='example', limit=10)`.
+
+        Raises:
+            DefinitionError: A required argument is missing, or an argument has no parameter.
+        """
         from toolwire.definition.texts.python_text import call_text
 
+        missing = [item.name for item in self._tool.visible_parameters if item.required and item.name not in arguments]
+        if missing:
+            given = ", ".join(f"{name}=..." for name in [*arguments, *missing])
+            raise DefinitionError(f"tool {self._tool.name!r} needs {', '.join(missing)}: write signature({given})")
         return call_text(self._tool, arguments)
 
     def to_prompt(self) -> str:

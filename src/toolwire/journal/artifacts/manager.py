@@ -31,6 +31,7 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.ledger.parts import PART_BYTES, Parts, split
 from toolwire.journal.store import Store
 from toolwire.journal.writing_parts import delete_parts, write_parts
+from toolwire.vocabulary.errors import ConfigurationError
 
 VERSIONS_LIMIT = 10_000
 """Maximum number of versions of one artifact. More would come from a loop, not from work."""
@@ -83,8 +84,11 @@ class ArtifactManager:
         """`namespace` is usually the conversation: a text of 1 to 200 printable characters.
 
         Raises:
-            ConfigurationError: The namespace is not valid.
+            ConfigurationError: The store is not an open `Store`, or the namespace is not valid.
         """
+        if not isinstance(cast("object", store), Store):
+            kind = type(cast("object", store)).__name__
+            raise ConfigurationError(f"ArtifactManager: store is a {kind} and not an open store: give Store.open(url)")
         self._store = store
         self._namespace = check_name(namespace)
 

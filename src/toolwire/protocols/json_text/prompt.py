@@ -128,7 +128,7 @@ def tool_text(tool: Tool) -> str:
     required = cast("list[str]", schema.get("required") or [])
     listed = [_field(name, node, schema, is_required=name in required) for name, node in fields.items()]
     head = f"{tool.name}({', '.join(listed)})"
-    description = " ".join(tool.description.split())
+    description = " ".join(tool.whole_description.split())
     lines = [f"{head}: {description}" if description else head]
     for name, node in fields.items():
         text = _description(node, schema)

@@ -48,6 +48,7 @@ _CONTENT = frozenset({"content", "tool_calls", OLDER_CALL, "refusal", "audio"})
 class OpenAi(NativeProtocol):
     """The protocol `openai`. A tool is strict unless `strict_problems` reports a problem."""
 
+    # Descriptions are sent whole: OpenAI refused more than 1,024 characters of them until May 2025, and no longer does.
     name = "openai"
     reads = "chat completion or assistant message"
     call_form = "an entry of `tool_calls`"

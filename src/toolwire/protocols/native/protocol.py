@@ -220,7 +220,8 @@ def _declaration(tool: Tool, protocol: NativeProtocol) -> dict[str, Any]:
 
 
 def _head(tool: Tool) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
+    text = tool.whole_description
+    described = {"description": text} if text else {}
     return {"name": provider_name(tool.name), **described}
 
 

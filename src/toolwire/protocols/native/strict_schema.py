@@ -1,11 +1,13 @@
 """OpenAI's strict mode: a tool's parameters in the subset of JSON Schema that the API can enforce.
 
 Strict mode requires every property. An optional property is declared as nullable, and a null for it is removed before
-the tool receives the arguments. A schema that strict mode cannot express is left unchanged and is not strict.
+the tool receives the arguments. Its description says what null stands for. A schema that strict mode cannot express is
+left unchanged and is not strict.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -153,12 +155,31 @@ def _strict(schema: Any) -> Any:
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         required = set(cast("list[str]", node.get("required", [])))
         properties = cast("dict[str, Any]", node.get("properties", {}))
+        given = cast("dict[str, Any]", schema).get("properties", {})
         node["properties"] = {
-            name: inner if name in required else _nullable(inner) for name, inner in properties.items()
+            name: _strict_property(inner, given[name], is_required=name in required)
+            for name, inner in properties.items()
         }
         node["required"] = list(properties)
         node["additionalProperties"] = False
     return node
+
+
+def _strict_property(inner: dict[str, Any], given: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
+    strict = inner if is_required else _nullable(inner)
+    return _with_default(strict, given, is_null_added=strict is not inner)
+
+
+def _with_default(strict: dict[str, Any], given: Mapping[str, Any], *, is_null_added: bool) -> dict[str, Any]:
+    """Returns a property with a sentence on its default, because strict mode has no keyword for it."""
+    default = given.get("default")
+    if default is None:
+        told = "null: not given." if is_null_added else ""
+    else:
+        written = json.dumps(default, ensure_ascii=False)
+        told = f"null: the default, {written}." if is_null_added else f"Default: {written}."
+    text = "\n".join(part for part in (strict.get("description", ""), told) if part)
+    return {**strict, "description": text} if told else strict
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:

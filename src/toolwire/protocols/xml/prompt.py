@@ -82,7 +82,7 @@ def _tools(tools: Sequence[Tool], language: Language) -> str:
 def _entry(tool: Tool, language: Language) -> str:
     words = XML_WORDINGS[language]
     root = shared_input_schema(tool)
-    lines = [f"### {tool.name}", *([tool.description] if tool.description else [])]
+    lines = [f"### {tool.name}", *([tool.whole_description] if tool.whole_description else [])]
     for parameter in tool.visible_parameters:
         lines.append(f"- {_shown(parameter.name)} ({_facts(parameter, root, words)}){_text(parameter, ': ')}")
         lines += [f"    {line}" for line in field_lines(parameter.schema, root)]
@@ -146,7 +146,7 @@ def _request(tools: Sequence[Tool], words: XmlWording) -> str:
 @bounded
 def _block(tool: Tool) -> str:
     root = shared_input_schema(tool)
-    lines = [f"### {tool.name}", f"Description: {tool.description}", "Parameters:"]
+    lines = [f"### {tool.name}", f"Description: {tool.whole_description}", "Parameters:"]
     for parameter in tool.visible_parameters:
         need = "required" if parameter.required else "optional"
         lines.append(

@@ -1,0 +1,1 @@
+"""The facts that an author writes in a docstring."""

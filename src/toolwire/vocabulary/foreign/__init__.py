@@ -1,0 +1,1 @@
+"""Values of other libraries, which toolwire does not import."""
