@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
-from toolwire.invocation.own_cancellation import is_from_caller
+from toolwire.invocation.inner.own_cancellation import is_from_caller
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.runtime import Runtime

@@ -33,7 +33,7 @@ from toolwire.invocation.fold import (
     with_repeatable_stop,
 )
 from toolwire.invocation.inner.inside import Inside
-from toolwire.invocation.own_cancellation import is_cancelled_error, is_from_caller
+from toolwire.invocation.inner.own_cancellation import is_cancelled_error, is_from_caller
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import as_promised

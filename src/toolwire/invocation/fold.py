@@ -10,7 +10,7 @@ from types import CoroutineType
 from typing import Any, Final, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.invocation.own_cancellation import is_cancelled_error
+from toolwire.invocation.inner.own_cancellation import is_cancelled_error
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Part, Ports, Sink
 from toolwire.vocabulary.blocks import (
