@@ -35,7 +35,7 @@ RULES: dict[str, FailureRule] = {
     "limit": rule("model", False, "Ask for less."),
     "divergence": rule("operator", False, "The run was stopped; nothing was done twice."),
     "interrupted": rule(
-        "operator", True, "It began and did not end. It may have taken effect: check that before you send it again."
+        "operator", True, "It began and did not end. It may have taken effect: check that before you repeat it."
     ),
     "internal": rule("developer", False, "This is a fault of the host, not of your call."),
 }

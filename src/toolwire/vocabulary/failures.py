@@ -77,7 +77,7 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
     "interrupted": FailureRule(
         actor="operator",
         retry=True,
-        hint="It began and did not end. It may have taken effect: check that before you send it again.",
+        hint="It began and did not end. It may have taken effect: check that before you repeat it.",
     ),
     "internal": FailureRule(actor="developer", retry=False, hint="This is a fault of the host, not of your call."),
 }
@@ -91,7 +91,7 @@ def stop_facts(*, is_started: bool, may_repeat: bool) -> dict[str, bool]:
     return {"is_started": is_started, "is_ended": False, "may_repeat": may_repeat}
 
 
-REPEATABLE = "It began and did not end. It may be sent again."
+REPEATABLE = "It began and did not end. It may be repeated."
 """The hint about a call that did not end, of a tool that is idempotent by nature."""
 
 
