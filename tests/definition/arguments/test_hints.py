@@ -138,7 +138,7 @@ def check_hint(tool: Tool, arguments: Any, problem: ArgumentProblem) -> None:
 
 
 @pytest.mark.parametrize("is_optional", [False, True])
-@pytest.mark.parametrize("annotation", TYPES, ids=str)
+@pytest.mark.parametrize("annotation", TYPES, ids=range(len(TYPES)))
 def test_a_value_that_a_message_names_is_accepted(annotation: Any, is_optional: bool) -> None:
     function = function_tool(annotation, is_optional=is_optional)
     schema = from_schema("take", "", copy.deepcopy(function.input_schema))
