@@ -34,6 +34,7 @@ from toolwire.definition.shape import (
     Spread,
     Validated,
 )
+from toolwire.definition.texts.odd_defaults import tell_odd_defaults
 from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
@@ -369,9 +370,6 @@ class Tool:
 
 def _told(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a copy of the schema that JSON can hold."""
-    # Imported here: the texts about a tool are made from tools.
-    from toolwire.definition.texts.odd_defaults import tell_odd_defaults
-
     copied = copy.deepcopy(dict(schema))
     tell_odd_defaults(copied)
     return encodable(copied)

@@ -8,8 +8,8 @@ from typing import Any
 from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
+from toolwire.definition.texts.default_text import default_text
 from toolwire.definition.texts.python_text import (
-    default_text,
     example_text,
     field_lines,
     header,

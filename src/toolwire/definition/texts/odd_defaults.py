@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from toolwire.definition.texts.python_text import default_text
+from toolwire.definition.texts.default_text import default_text
 
 _BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords that map names to schemas. A property may be called `default`."""

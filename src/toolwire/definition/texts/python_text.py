@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -10,10 +9,10 @@ from typing import Any, cast
 from toolwire.definition.derived import shared_input_schema, shared_output_schema
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.annotation import LITERAL_LIMIT, NO_NAMES, NamedTypes, named_types, schema_text
+from toolwire.definition.texts.default_text import default_text
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import flattened, nearest_hint
-from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.errors import DefinitionError
 
 NameOf = Callable[[str], str]
 """Returns the name to write for a tool's name."""
@@ -118,23 +117,6 @@ def example_text(tool: Tool, example: Any, name_of: NameOf = str) -> str:
     lines = [f">>> {call_text(tool, cast('Mapping[str, Any]', arguments), name_of)}"]
     lines += [repr(parts[key]) for key in ("result", "output", "expected") if key in parts and arguments is not parts]
     return "\n".join(lines)
-
-
-def default_text(value: Any) -> str:
-    """Returns a default as Python source; `...` if it has no literal."""
-    if isinstance(value, str) and type(value) is str:
-        return f'"{value}"' if value.isprintable() and not set('"\\') & set(value) else repr(value)
-    if value is None or isinstance(value, bool | bytes) or type(value) in (int, float):
-        return repr(value)
-    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
-        return repr(value)
-    if type(value) in (list, tuple, set, frozenset, dict) and not value:
-        return repr(value)
-    try:
-        given = plain(value)
-    except Unrepresentable:
-        return "..."
-    return default_text(given) if isinstance(given, str) else repr(given)
 
 
 def indented(text: str) -> str:
