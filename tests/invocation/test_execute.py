@@ -85,7 +85,10 @@ class Panic(BaseException):
         (AssertionError("多字节 \ud800"), "AssertionError: 多字节 \ud800"),
         (TimeoutError("the server did"), "TimeoutError: the server did"),
         (concurrent.futures.CancelledError(), "CancelledError"),
-        (ExceptionGroup("both", [ValueError(1), ValueError(2)]), "ExceptionGroup: both (2 sub-exceptions)"),
+        (
+            ExceptionGroup("both", [ValueError(1), ValueError(2)]),
+            "ExceptionGroup: both (2 sub-exceptions)\n- ValueError: 1\n- ValueError: 2",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -31,8 +31,8 @@ LARGE = ToolResult(True, "x" * (LARGE_BYTES + 1))
 def begun_already(key: str = "r_1/1") -> ToolResult:
     return ToolResult.failed(
         "unknown_outcome",
-        "'pay' was not run: it was begun already, and how it ended is not known.",
-        data={"step": key},
+        "'pay' was not run again: it was begun already, and how it ended is not known.",
+        data={"step": key, "is_started": True, "is_ended": False, "may_repeat": False},
     )
 
 

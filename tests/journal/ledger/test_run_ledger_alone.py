@@ -401,7 +401,9 @@ def test_a_step_is_recorded_before_it_runs(store: InMemory, ledger: RunLedger) -
 
 def may_have_run(why: str) -> ToolResult:
     return ToolResult.failed(
-        "unknown_outcome", f"'pay' was not run: {why}, and how it ended is not known.", data={"step": "r_1/1"}
+        "unknown_outcome",
+        f"'pay' was not run again: {why}, and how it ended is not known.",
+        data={"step": "r_1/1", "is_started": True, "is_ended": False, "may_repeat": False},
     )
 
 
