@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import NAME, named
@@ -59,12 +60,12 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
             raise Refusal(message, place=line(text, parameter.start()))
         repaired = len(repairs.problems)
         texts[name], end = elements.value(name, parameter, name)
-        place = line(text, parameter.start())
+        find_place = partial(line, text, parameter.start())
         written = text[parameter.end() : end]
         if not written.endswith(f"</{name}>"):
-            raise Refusal(f"<{name}> is not closed. Close each parameter.", place=place)
-        refuse_unclear_end(name, texts[name], place, is_repaired=len(repairs.problems) > repaired)
-        refuse_lone_end(name, written, place)
+            raise Refusal(f"<{name}> is not closed. Close each parameter.", place=find_place())
+        refuse_unclear_end(name, texts[name], find_place, is_repaired=len(repairs.problems) > repaired)
+        refuse_lone_end(name, written, find_place)
         end = elements.skip(end)
     if not texts:
         return None  # only the tool's tags, as prose mentions them

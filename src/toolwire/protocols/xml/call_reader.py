@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
@@ -216,9 +217,9 @@ class CallReader:
             )
         repairs = len(self._repairs.problems)
         text, end = self._elements.value(tag, opening, name)
-        place = line(self._text, opening.start())
-        refuse_unclear_end(tag, text, place, is_repaired=len(self._repairs.problems) > repairs)
-        refuse_lone_end(tag, self._text[opening.end() : end], place)
+        find_place = partial(line, self._text, opening.start())
+        refuse_unclear_end(tag, text, find_place, is_repaired=len(self._repairs.problems) > repairs)
+        refuse_lone_end(tag, self._text[opening.end() : end], find_place)
         parameters[name] = RawParameter(
             name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
         )
@@ -250,7 +251,7 @@ _END_AND_TAG = re.compile(r"\]\]>\s*+</")
 _DOUBLE_END = re.compile(r"\]\]>\s*+\]\]>(?!\s*+<!\[CDATA\[)")
 
 
-def refuse_unclear_end(tag: str, value: str, place: str, *, is_repaired: bool) -> None:
+def refuse_unclear_end(tag: str, value: str, find_place: Callable[[], str], *, is_repaired: bool) -> None:
     """Refuses a repaired value that holds its own closing tag, or the end of CDATA before one.
 
     Raises:
@@ -258,18 +259,19 @@ def refuse_unclear_end(tag: str, value: str, place: str, *, is_repaired: bool) -
     """
     if is_repaired and (f"</{tag}>" in value or _END_AND_TAG.search(value)):
         raise Refusal(
-            f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.", place=place
+            f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.",
+            place=find_place(),
         )
 
 
-def refuse_lone_end(tag: str, written: str, place: str) -> None:
+def refuse_lone_end(tag: str, written: str, find_place: Callable[[], str]) -> None:
     """Refuses a parameter whose text has an end of CDATA without its beginning, or two ends in a row.
 
     Raises:
         Refusal: It is not clear whether the value was cut.
     """
     if (CDATA_END in written and CDATA not in written) or _DOUBLE_END.search(written):
-        raise Refusal(f"It is not clear where the CDATA of <{tag}> begins and ends. Write it once.", place=place)
+        raise Refusal(f"It is not clear where the CDATA of <{tag}> begins and ends. Write it once.", place=find_place())
 
 
 _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
