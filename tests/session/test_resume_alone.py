@@ -281,6 +281,7 @@ def test_a_stopped_run_is_finished_although_a_call_waits() -> None:
         "interrupted",
         "'pay' was not run: enough.",
         hint="Make no more calls; tell the user.",
+        data={"is_started": False, "is_ended": False, "may_repeat": True},
         call=ToolCall("pay", {"amount": 5}, id="r_1/1"),
     )
     assert [result.failure.kind for result in found] == ["interrupted", "denied", "unknown_tool"]

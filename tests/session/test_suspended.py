@@ -168,7 +168,7 @@ async def test_a_call_that_a_crash_cut_off_is_not_run_again_unasked() -> None:
     assert (till.paid, request.attempt) == ([5], 2)
     assert request.reasons[0].startswith("this may already have run: attempt 1 began ")
     denied = await till.session(store).resume(run.run_id, decided([request], "deny", reason="it had run"))
-    assert texts(denied.messages)[0].startswith("'pay' may not be run: it had run.")
+    assert texts(denied.messages)[0].startswith("'pay' began before, and its end is not on record;")
     assert till.paid == [5]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
@@ -152,7 +152,6 @@ UNPLAIN: list[tuple[Any, str]] = [
     (object(), "a value of type object cannot be written as JSON"),
     ([1, {"rows": [object()]}], "a value of type object cannot be written as JSON at [1].rows[0]"),
     ({"a": {"b": 1j}}, "a value of type complex cannot be written as JSON at a.b"),
-    (deque([1]), "a value of type deque cannot be written as JSON"),
     (Point, "a value of type type cannot be written as JSON"),
     ({(1, 2): 3}, "a key of type tuple cannot be written as JSON"),
     ({"a": {b"k": 3}}, "a key of type bytes cannot be written as JSON at a"),
