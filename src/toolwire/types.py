@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolwire.definition.tool import Tool as Tool
     from toolwire.facade.built_in.background import BackgroundCall as BackgroundCall
     from toolwire.facade.built_in.background import BackgroundCalls as BackgroundCalls
+    from toolwire.facade.built_in.file_tools import FileEdit as FileEdit
     from toolwire.facade.named_tools import NamedTools as NamedTools
     from toolwire.facade.policy_sources import PolicySource as PolicySource
     from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
@@ -112,6 +113,7 @@ _HOMES = {
     "ExecutionLog": "journal.log.memory_log",
     "Explanation": "permission.explain",
     "FailureKind": "vocabulary.failures",
+    "FileEdit": "facade.built_in.file_tools",
     "FileHandle": "files.service",
     "FileInfo": "files.disk",
     "FilePage": "files.service",
