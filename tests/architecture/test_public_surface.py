@@ -147,6 +147,7 @@ TYPES = [
     "ExecutionLog",
     "Explanation",
     "FailureKind",
+    "FileEdit",
     "FileHandle",
     "FileInfo",
     "FilePage",
