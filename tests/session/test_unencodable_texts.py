@@ -29,7 +29,7 @@ from toolwire import (
 from toolwire.approvals import decisions_to_json, read_decisions, read_suspended, render_request
 from toolwire.log import LogFilter
 from toolwire.testing import Recorder, Replayer
-from toolwire.vocabulary.text import encodable
+from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 pytestmark = pytest.mark.threat(75)
 

@@ -10,7 +10,7 @@ from toolwire.vocabulary.calls import READ_RESULT
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import page_of
+from toolwire.vocabulary.texts.cuts import page_of
 
 DESCRIPTION = (
     "Read more of a long result. A long result is shown up to some character, with its id and the next offset: "

@@ -35,7 +35,7 @@ from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import bounded, expected_one, shown
 from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable, encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
 from toolwire.vocabulary.values import digest
 
 __all__ = [

@@ -16,7 +16,7 @@ from toolwire.mcp.convert import field_of
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
-from toolwire.vocabulary.text import encodable, encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
 from toolwire.vocabulary.values import plain
 
 ONCE, ALL, NO = "once", "all calls of this tool in this run", "no"

@@ -42,7 +42,7 @@ from toolwire.mcp.values.call_results import is_object
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.text import encodable
+from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 if TYPE_CHECKING:
     from toolwire.journal.store import Store

@@ -28,7 +28,7 @@ from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 if TYPE_CHECKING:
     from toolwire.journal.store import Store

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.gateway.server_limits import NAME_CHARACTERS
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _LOG = logging.getLogger("toolwire.gateway")
 _SERVABLE = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARACTERS}}}")
@@ -26,7 +27,7 @@ def served_name(name: str) -> str:
     written = re.sub(r"[^A-Za-z0-9_-]", "_", program_name(name))
     if len(written) <= NAME_CHARACTERS and name.isascii():
         return written
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARACTERS]
+    digest = hashlib.sha256(utf8_bytes(name)).hexdigest()[:_DIGEST_CHARACTERS]
     return f"{written[: NAME_CHARACTERS - _DIGEST_CHARACTERS - 1]}_{digest}"
 
 

@@ -18,7 +18,7 @@ from toolwire.vocabulary.calls import READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.text import cut_text, page_of
+from toolwire.vocabulary.texts.cuts import cut_text, page_of
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import tag
 

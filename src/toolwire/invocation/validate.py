@@ -17,7 +17,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import kept_text
+from toolwire.vocabulary.texts.cuts import kept_text
 from toolwire.vocabulary.values import digest
 
 

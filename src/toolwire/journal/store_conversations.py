@@ -19,6 +19,7 @@ from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, Unrepresentable
 from toolwire.vocabulary.exact import exact_pieces
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import plain
 
 CONVERSATIONS_LISTED = 100
@@ -135,7 +136,7 @@ def _written(value: Any) -> Sequence[bytes]:
         )
     text = bytearray()
     for piece in exact_pieces(kept):
-        text += piece.encode("utf-8", "surrogatepass")
+        text += utf8_bytes(piece)
     if len(text) > DOCUMENT_LIMIT_BYTES:
         raise ConfigurationError(
             f"the document has {len(text):,} bytes as JSON, and {DOCUMENT_LIMIT_BYTES:,} fit: keep large values "

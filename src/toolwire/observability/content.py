@@ -9,7 +9,8 @@ from typing import Any
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import cut_text, encodable_text
+from toolwire.vocabulary.texts.cuts import cut_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.vocabulary.values import plain
 
 CONTENT_LIMIT_BYTES = 16_384

@@ -18,7 +18,7 @@ from toolwire.observability.content import Redact, arguments_text, content_text,
 from toolwire.observability.metrics import CallMetrics, MeterProvider
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 MADE_UP_NAME_LIMIT = 128
 """Maximum characters of an unknown tool's name. Providers allow 64, and a model may write any number."""

@@ -26,6 +26,7 @@ from toolwire.permission.typed_values import (
     same_kind,
 )
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.texts.lone_surrogates import find_lone
 from toolwire.vocabulary.values import digest, plain
 
 TEXT_LIMIT = 4_096
@@ -52,7 +53,7 @@ class Pattern:
 
     def is_undecidable(self, text: str) -> bool:
         """True if the text is too long, or holds a lone surrogate, which the engine cannot read."""
-        return len(text) > TEXT_LIMIT or any("\ud800" <= character <= "\udfff" for character in text)
+        return len(text) > TEXT_LIMIT or find_lone(text) is not None
 
     def matches(self, text: str, *, folded: bool = False) -> bool:
         """True if the whole text matches. `folded` ignores case."""

@@ -9,13 +9,13 @@ from inspect import getattr_static
 from typing import Any, TypeVar, cast
 
 from toolwire.vocabulary.calls import Reply
-from toolwire.vocabulary.text import encodable
+from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 _Protocol = TypeVar("_Protocol", bound=type)
 _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 
-_WRITES = ("describe", "tools_text", "render", "format", "refuse", "grammar")
-"""The protocol methods whose result goes to a provider."""
+_WRITES = ("tools_text", "render", "format", "refuse", "grammar")
+"""The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
 
 def unrun_text(reply: Reply) -> str:
@@ -52,7 +52,7 @@ def keeps_message(parse: _Parse) -> _Parse:
 def writes_encodable(protocol: _Protocol) -> _Protocol:
     """Class decorator that replaces each lone surrogate in the protocol's output with U+FFFD."""
     # A native protocol cleans the declaration of each tool once. Cleaning all again takes as long as describing them.
-    for name in _WRITES[1:] if getattr(protocol, "is_native", False) else _WRITES:
+    for name in (*_WRITES, "said" if getattr(protocol, "is_native", False) else "describe"):
         method = getattr_static(protocol, name)
         is_static = isinstance(method, staticmethod)
         setattr(protocol, name, staticmethod(_encodable(method.__func__)) if is_static else _encodable(method))

@@ -11,6 +11,7 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import text_given
 from toolwire.protocols.streaming import StreamEvent, end_reply, refuse_more
 from toolwire.vocabulary.calls import Reply
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 
 class TextStream(ABC):
@@ -67,7 +68,7 @@ class TextStream(ABC):
     def _read(self) -> Reply:
         if not self._has_bytes:
             return self._parse("".join(self._pieces))
-        pieces = (piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece for piece in self._pieces)
+        pieces = (utf8_bytes(piece) if isinstance(piece, str) else piece for piece in self._pieces)
         return self._parse(b"".join(pieces))
 
     @abstractmethod

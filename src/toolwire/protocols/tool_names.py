@@ -20,6 +20,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.tools_by_name import tools_by_name
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 PROVIDER_NAME_LIMIT = 64
 """Maximum number of characters that every provider accepts in the name of a tool or parameter."""
@@ -109,7 +110,7 @@ def _written(name: str, escaped: re.Pattern[str]) -> str:
     written = escaped.sub(_escape, name)
     if len(written) <= PROVIDER_NAME_LIMIT and not _CUT.search(written):
         return written
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    digest = hashlib.sha256(utf8_bytes(name)).hexdigest()[:12]
     return f"{written[: PROVIDER_NAME_LIMIT - 14]}_h{digest}"
 
 

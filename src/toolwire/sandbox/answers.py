@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from toolwire.sandbox.channel.wire import SCALARS, dump_sorted, kind_of
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import TAG, tag
 
 REPLAY_VERSION = 1
@@ -138,7 +139,7 @@ def arguments_digest(arguments: Mapping[str, Any]) -> str:
         text = dump_sorted(value)
     except ValueError:  # NaN or an infinity
         text = dump_sorted(tag(value))
-    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return "sha256:" + hashlib.sha256(utf8_bytes(text)).hexdigest()
 
 
 def _engine() -> str:

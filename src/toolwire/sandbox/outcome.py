@@ -14,6 +14,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import SourceRefusal
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 STOPPED = "Stopped"
 REFUSED = "SourceRefused"
@@ -61,7 +62,7 @@ def refusal(program: Program, found: Sequence[SourceRefusal]) -> ProgramError:
 
 def oversize(program: Program) -> ProgramError | None:
     """Returns the error for a program that is too long; None when it is not."""
-    size, cap = len(program.source.encode("utf-8", "surrogatepass")), program.limits.source_bytes
+    size, cap = len(utf8_bytes(program.source)), program.limits.source_bytes
     if size <= cap:
         return None
     message = f"the program is {size:,} bytes long, at most {cap:,} are allowed"

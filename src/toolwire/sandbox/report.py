@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.text import cut_text, kept_text
+from toolwire.vocabulary.texts.cuts import cut_text, kept_text
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.told import media_apart, show, told_output
 
 ProgramStatus = Literal[
@@ -212,7 +213,7 @@ def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
 
 
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(utf8_bytes(text))
 
 
 def _joined(first: str, second: str) -> str:

@@ -14,7 +14,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 
 def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:

@@ -12,10 +12,11 @@ from typing import Any, NoReturn, cast
 
 from toolwire.journal.run import RunStart, SuspendedRun
 from toolwire.permission.approval import VERDICTS, ApprovalRequest, Decider, Decision, DecisionRefused, RefusalCode
-from toolwire.session.halves import encodable_json
+from toolwire.session.portable_json import portable_json
 from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import canonical
 
 WIRE_VERSION = "1.0"
@@ -51,7 +52,7 @@ def suspended_to_json(view: SuspendedRun, key: bytes | None = None) -> str:
         Unrepresentable: JSON cannot hold an argument.
     """
     body = _body(view)
-    return encodable_json({**body, "mac": _mac(body, view.key if key is None else key)})
+    return portable_json({**body, "mac": _mac(body, view.key if key is None else key)})
 
 
 def read_suspended(
@@ -129,7 +130,7 @@ def decisions_of(run_id: str, given: GivenDecisions) -> list[Decision]:
 def decisions_to_json(view: SuspendedRun, items: Sequence[Decision]) -> str:
     """Returns the decisions as canonical JSON, for `read_decisions` or `Session.resume`."""
     written = [_item(item) for item in items]
-    return encodable_json(
+    return portable_json(
         {"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written}
     )
 
@@ -291,7 +292,7 @@ def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
         )
     # A derived key for this purpose only, so that signatures reveal nothing about other uses of the store's key.
     signing = hmac.digest(key, b"toolwire suspended run 1", "sha256")
-    text = canonical(body).encode("utf-8", "surrogatepass")
+    text = utf8_bytes(canonical(body))
     kid = sha256(b"toolwire kid" + signing).hexdigest()[:8]
     return {"alg": "HS256", "kid": kid, "val": hmac.digest(signing, text, "sha256").hex()}
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from toolwire.permission.approval import ANSWERS, DecisionRefused
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.strict_json import load_json
-from toolwire.session.halves import joined
+from toolwire.session.portable_json import from_portable
 
 WIRE_LIMIT_BYTES = 16_777_216
 """Maximum size in bytes of a suspended run or of decisions. 64 calls with programs of 64 KB need a quarter of it."""
@@ -108,7 +108,7 @@ def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[s
     if size > WIRE_LIMIT_BYTES:
         raise DecisionRefused("malformed", f"it has {size:,} bytes; at most {WIRE_LIMIT_BYTES:,} are allowed")
     try:
-        value = joined(load_json(text.decode("utf-8") if isinstance(text, bytes) else text, surrogates=True))
+        value = from_portable(load_json(text.decode("utf-8") if isinstance(text, bytes) else text, surrogates=True))
     except UnicodeDecodeError as error:
         raise DecisionRefused("malformed", "it is not UTF-8") from error
     except json.JSONDecodeError as error:

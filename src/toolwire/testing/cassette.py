@@ -17,6 +17,7 @@ from toolwire.journal.log.redaction import redact
 from toolwire.testing.checks import PortFails
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes, utf8_text
 from toolwire.vocabulary.values import canonical
 
 CASSETTE = "toolwire-cassette"
@@ -59,7 +60,7 @@ class Recorder:
             form = {"format": CASSETTE, "version": CASSETTE_VERSION, "calls": self._calls}
             text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
         # A lone surrogate stays as it is: two adjacent JSON escapes would be read as one character.
-        self._path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        self._path.write_bytes(utf8_bytes(text))
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +141,7 @@ def _written(tool: str, arguments: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        form: Any = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        form: Any = json.loads(utf8_text(path.read_bytes()))
     except OSError as error:
         raise ConfigurationError(f"the cassette {path} cannot be read ({error.strerror}): record it first") from error
     except ValueError as error:

@@ -12,6 +12,7 @@ from toolwire.sandbox.drive.conversation import fault, only_answer
 from toolwire.sandbox.outcome import STOPPED, reason
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, Isolation, ProgramCallRecord, ProgramError, ProgramResult, ProgramStatus
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class ScriptedProgram:
             value=ended.value,
             has_value=ended.value is not None,
             stdout=output,
-            stdout_bytes=len(output.encode("utf-8", "surrogatepass")),
+            stdout_bytes=len(utf8_bytes(output)),
             error=self._error(ended),
             calls=tuple(self._calls),
             isolation=self._isolation,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, TypeVar, cast
 
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+
 T = TypeVar("T")
 
 
@@ -96,7 +98,7 @@ def _size(value: Any) -> int:
 
 def digest_of_tagged(tagged: Any) -> str:
     """Returns `sha256:` and the hash of a value that `values.tag` tagged. Tagging it again would change the value."""
-    return "sha256:" + hashlib.sha256(exact(tagged).encode("utf-8", "surrogatepass")).hexdigest()
+    return "sha256:" + hashlib.sha256(utf8_bytes(exact(tagged))).hexdigest()
 
 
 def in_order(tagged: Any) -> Any:

@@ -10,7 +10,7 @@ from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
 from toolwire.vocabulary.calls import ToolCall, setters_of
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import plain
 
@@ -159,7 +159,7 @@ class ToolResult:
 
     def _repr_html_(self) -> str:
         """Returns the result as an HTML table, which notebooks show. All texts are escaped."""
-        from toolwire.vocabulary.html_table import html_table
+        from toolwire.vocabulary.texts.html_table import html_table
 
         tool = "" if self.call is None else self.call.name
         status = "success" if self.failure is None else self.failure.kind

@@ -15,6 +15,7 @@ import threading
 from typing import IO, cast
 
 from toolwire.vocabulary.errors import SandboxUnavailable
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.web.refusals import FetchFailed
 
 START_TIMEOUT_S = 60.0
@@ -158,8 +159,8 @@ def _texts(answer: bytes) -> tuple[str, str]:
     texts = cast("dict[str, object]", told) if isinstance(told, dict) else {}
     title, text, why = (texts.get(name) for name in ("title", "text", "why"))
     if answer[:1] == b"t" and isinstance(title, str) and isinstance(text, str):
-        return _clean(title)[:TITLE_LIMIT], _clean(text)[:TEXT_LIMIT]
-    raise FetchFailed(_clean(why)[:TITLE_LIMIT] if isinstance(why, str) else _UNREADABLE)
+        return encodable_text(title)[:TITLE_LIMIT], encodable_text(text)[:TEXT_LIMIT]
+    raise FetchFailed(encodable_text(why)[:TITLE_LIMIT] if isinstance(why, str) else _UNREADABLE)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
@@ -186,8 +187,3 @@ def _close(stream: IO[bytes]) -> None:
         stream.close()
     except OSError:
         return
-
-
-def _clean(text: str) -> str:
-    """Returns the text without halves of characters, which no store and no provider takes."""
-    return text.encode("utf-8", "replace").decode()

@@ -25,6 +25,7 @@ from typing import Any, cast
 from toolwire.definition.arguments.same import same
 from toolwire.definition.shape import Invalid, Validated
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import DEPTH_LIMIT, plain
 from toolwire.vocabulary.values import canonical as canonical_text
 
@@ -176,7 +177,7 @@ def secrets_of(value: Any, key: bytes) -> dict[str, Any]:
 
 def mask(secret: Any, key: bytes) -> str:
     """Returns the mask of a secret, which is given in its JSON form."""
-    text = canonical_text(secret).encode("utf-8", "surrogatepass")
+    text = utf8_bytes(canonical_text(secret))
     return _STARS + hmac.digest(key, text, "sha256").hex()[:_MASK_DIGITS]
 
 

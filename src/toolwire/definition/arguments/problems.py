@@ -12,7 +12,7 @@ from toolwire.definition.arguments.proposals import PROPOSAL_LIMIT_BYTES, propos
 from toolwire.definition.arguments.tagged_unions import tags_of, union_at
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.words import expected_one, nearest_hint, path_text, resolve, shown
-from toolwire.vocabulary.text import kept_text
+from toolwire.vocabulary.texts.cuts import kept_text
 
 
 class GivenError(TypedDict):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from toolwire.definition.docstring.sections import DocEntry, Prose, Section, sections_of
-from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

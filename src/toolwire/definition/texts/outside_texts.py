@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.vocabulary.errors import DefinitionError
-from toolwire.vocabulary.text import kept_text
+from toolwire.vocabulary.texts.cuts import kept_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
 """Maximum size in bytes of an outside tool's description, and of all texts of its parameters, about 500 tokens each."""

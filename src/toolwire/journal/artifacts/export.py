@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from toolwire.journal.artifacts.artifact import Artifact
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _EXTENSIONS = {"text/markdown": ".md", "text/plain": ".txt", "application/json": ".json", "text/x-python": ".py"}
 """Extensions that do not depend on the machine's list of media types."""
@@ -21,7 +22,7 @@ def export_to(folder: Path, artifacts: Iterable[Artifact]) -> list[Path]:
     written: list[Path] = []
     for artifact in artifacts:
         path = folder / _file_name(artifact, taken)
-        _replace(path, artifact.content.encode("utf-8", "surrogatepass"))
+        _replace(path, utf8_bytes(artifact.content))
         written.append(path)
     return written
 

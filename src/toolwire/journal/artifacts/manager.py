@@ -32,6 +32,7 @@ from toolwire.journal.ledger.parts import PART_BYTES, Parts, split
 from toolwire.journal.store import Store
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 VERSIONS_LIMIT = 10_000
 """Maximum number of versions of one artifact. More would come from a loop, not from work."""
@@ -252,7 +253,7 @@ class ArtifactManager:
 
     def _write(self, id: str, version: int | None, change: _Change, key: str) -> ArtifactVersion:
         """Makes a version. Without a number it follows the version that is the newest when the store writes it."""
-        content = change.content.encode("utf-8", "surrogatepass")
+        content = utf8_bytes(change.content)
         if len(content) > ARTIFACT_LIMIT_BYTES:
             raise ArtifactError(f"the content has {len(content):,} bytes, and {ARTIFACT_LIMIT_BYTES:,} fit: split it")
         database = self._database

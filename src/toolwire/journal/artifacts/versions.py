@@ -13,6 +13,7 @@ from toolwire.journal.artifacts.artifact import Artifact, ArtifactConflict, Arti
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import ARTIFACT_VERSIONS, ARTIFACTS
 from toolwire.journal.ledger.parts import Parts, joined
+from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 
 _VERSIONS = ARTIFACT_VERSIONS.c
 _IS_CURRENT = and_(
@@ -113,7 +114,7 @@ def read(connection: Connection, sealer: Sealer, namespace: str, id: str, versio
     if row.parts_of:
         parts = Parts(owner=namespace, name=row.parts_of)
         content = joined(connection, sealer, parts, count=int(content), what=f"artifact {id!r}")
-    return Artifact(**_fields(sealer, row), content=content.decode("utf-8", "surrogatepass"))
+    return Artifact(**_fields(sealer, row), content=utf8_text(content))
 
 
 def history(connection: Connection, sealer: Sealer, namespace: str, id: str) -> list[ArtifactVersion]:

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from toolwire.journal.database.location import Location
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
@@ -88,7 +89,7 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 def _bound(parts: tuple[str, ...]) -> bytes:
     """Encodes the parts so that different parts never give the same bytes."""
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    encoded = [utf8_bytes(part) for part in parts]
     return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])
 
 

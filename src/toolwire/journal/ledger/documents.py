@@ -19,6 +19,7 @@ from toolwire.journal.ledger.conversations import locked, state_of
 from toolwire.journal.ledger.parts import Parts, joined
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import DocumentChanged
+from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def document(connection: Connection, sealer: Sealer, conversation: str, caller: 
     if row.parts_of:
         parts = Parts(owner=conversation, name=row.parts_of)
         text = joined(connection, sealer, parts, count=int(text), what=f"the document of {conversation!r}")
-    return Document(value=json.loads(text.decode("utf-8", "surrogatepass")), version=row.version, saved_at=row.saved_at)
+    return Document(value=json.loads(utf8_text(text)), version=row.version, saved_at=row.saved_at)
 
 
 def check_save(connection: Connection, sealer: Sealer, save: Save) -> None:

@@ -22,6 +22,7 @@ from toolwire.vocabulary.exact import dumper
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes, utf8_text
 from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ _step_values = attrgetter(*_STEP_FIELDS)
 
 def written(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
     """Encodes a form as bytes."""
-    return _encoded({"form": version, **form}).encode("utf-8", "surrogatepass")
+    return utf8_bytes(_encoded({"form": version, **form}))
 
 
 def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
@@ -68,7 +69,7 @@ def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
         DecisionRefused: `schema_too_new`, or `bad_mac` for a form that toolwire did not write.
     """
     try:
-        form = json.loads(data.decode("utf-8", "surrogatepass"))
+        form = json.loads(utf8_text(data))
         if form["form"] > FORM:
             raise DecisionRefused("schema_too_new", "it was written by a newer toolwire: upgrade toolwire")
         return make(form)

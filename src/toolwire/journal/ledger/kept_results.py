@@ -20,6 +20,7 @@ from toolwire.journal.log.chain import locked_head
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.kept_text import KeptText
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes, utf8_text
 
 KEPT_LIMIT_BYTES = 256 * 1024 * 1024
 """Bytes of long results that a store keeps: about 8,000 results of 32 KiB, and little beside the disk of a server."""
@@ -142,7 +143,7 @@ def _not_kept(_: Connection, error: Exception) -> None:
 
 def _written(kept: KeptText, caller: Caller) -> bytes:
     form = {"page_bytes": kept.page_bytes, "labels": sorted(kept.labels), "caller": plain_form(caller)}
-    return written(form) + _TEXT + kept.text.encode("utf-8", "surrogatepass")
+    return written(form) + _TEXT + utf8_bytes(kept.text)
 
 
 def _kept_of(data: bytes) -> tuple[KeptText, Caller]:
@@ -150,7 +151,7 @@ def _kept_of(data: bytes) -> tuple[KeptText, Caller]:
 
     def made(form: dict[str, Any]) -> tuple[KeptText, Caller]:
         kept = KeptText(
-            text=text.decode("utf-8", "surrogatepass"),
+            text=utf8_text(text),
             page_bytes=form["page_bytes"],
             labels=frozenset(form["labels"]),
         )

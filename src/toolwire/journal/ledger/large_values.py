@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, cast
 
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import TAG
 
 LARGE_BYTES = 16_384
@@ -86,4 +87,4 @@ def _shape(data: str) -> tuple[type, int]:
 
 def _hash(data: Any) -> bytes:
     # Not ASCII: there an emoji and its two surrogates have the same text.
-    return sha256(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")).digest()
+    return sha256(utf8_bytes(json.dumps(data, ensure_ascii=False))).digest()

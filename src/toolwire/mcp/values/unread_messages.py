@@ -22,7 +22,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolwire.vocabulary.text import encodable
+from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 _SIGN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}:,"]|[^][\s{}:,"]+', re.DOTALL)
 _INTEGER = re.compile(r"-?\d{1,18}")

@@ -32,7 +32,6 @@ from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable
 from toolwire.vocabulary.told import told
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
@@ -130,7 +129,7 @@ class Gemini(NativeProtocol):
         return {"role": "model", "parts": parts} if parts else self.said("")
 
     def said(self, text: str) -> dict[str, Any]:
-        return {"role": "model", "parts": [{"text": encodable(text) or NO_CONTENT}]}
+        return {"role": "model", "parts": [{"text": text or NO_CONTENT}]}
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         given = items_in(message, "parts")

@@ -26,7 +26,6 @@ from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Ended, Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})
 _SERVER_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "compaction"})
@@ -76,7 +75,7 @@ class OpenAiResponses(NativeProtocol):
         return [_item_back(item, rest) for item in _items(body) if not _is_begun_reasoning(item)]
 
     def said(self, text: str) -> list[dict[str, Any]]:
-        return [{"role": "assistant", "content": encodable(text)}] if text else []
+        return [{"role": "assistant", "content": text}] if text else []
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         return [*(item for item in message if text_in(item, "type") == "reasoning"), *self.render(calls)]

@@ -24,7 +24,7 @@ from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import encodable
+from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 
 class NativeProtocol(ABC):
@@ -190,7 +190,7 @@ class NativeProtocol(ABC):
 
     def said(self, text: str) -> Any:
         """Returns an assistant's message of text alone."""
-        return {"role": "assistant", "content": encodable(text) or NO_CONTENT}
+        return {"role": "assistant", "content": text or NO_CONTENT}
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
         """Returns a failed result for each refused call, or a user message if no call could be read."""

@@ -17,6 +17,7 @@ from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import known_tools, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import plain
 
 MADE_ID = "made_"
@@ -184,7 +185,7 @@ def with_made_id(index: int, call: WrittenCall) -> WrittenCall:
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
     """Makes an id for a call that has none. The same call at the same position always gets the same id."""
     text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
-    return f"{MADE_ID}{index}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    return f"{MADE_ID}{index}_{hashlib.sha256(utf8_bytes(text)).hexdigest()[:12]}"
 
 
 def json_text(value: Any) -> str:

@@ -8,12 +8,12 @@ import re
 from typing import Any, NoReturn
 
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, Refusal
+from toolwire.vocabulary.texts.lone_surrogates import find_lone
 
 KEY_LIMIT = 256
 """Maximum length of one key in characters."""
 
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -81,8 +81,9 @@ def check_characters(text: str) -> None:
     Raises:
         Refusal: The text holds a lone surrogate.
     """
-    if half := (None if text.isascii() else _SURROGATE.search(text)):
-        raise Refusal(f"A string holds a lone surrogate, U+{ord(half[0]):04X}. Write the whole character.")
+    found = find_lone(text)
+    if found is not None:
+        raise Refusal(f"A string holds a lone surrogate, U+{ord(text[found]):04X}. Write the whole character.")
 
 
 def integer(text: str) -> int:

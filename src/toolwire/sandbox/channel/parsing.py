@@ -7,6 +7,7 @@ from typing import Any
 
 from toolwire.sandbox.channel.wire import INTEGER_DIGITS_CAP, WEIGHT_CAP, decode, kind_of, needs_untag, scan, scan_long
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 from toolwire.vocabulary.values import untag
 
 
@@ -17,7 +18,7 @@ class ProtocolViolation(Exception):
 def parsed(data: bytes) -> tuple[list[Any], bool]:
     """Returns a frame as JSON, and True if its values may have tags. The text is freed before the tags are read."""
     try:
-        text = decode(data) if len(data) > INTEGER_DIGITS_CAP else data.decode("utf-8", "surrogatepass")
+        text = decode(data) if len(data) > INTEGER_DIGITS_CAP else utf8_text(data)
         parts, end = scan(text, 0) if len(text) <= INTEGER_DIGITS_CAP else scan_long(text)
     except (ValueError, RecursionError, StopIteration):
         raise ProtocolViolation("a frame that is not JSON") from None

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.exact import dumper
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 
 HEADER_BYTES = 4
@@ -62,7 +63,7 @@ def encode(head: str, payload: Any, cap: int) -> bytes:
     text = _quick(payload)
     if text is None:
         return _encode_tagged(head, payload, cap)
-    data = f"{head}{text}]".encode("utf-8", "surrogatepass")
+    data = utf8_bytes(f"{head}{text}]")
     size = len(data)
     if size > cap:
         raise Oversized(size, cap)
@@ -75,7 +76,7 @@ def lift(value: Any, raws: list[bytes]) -> Any:
     if kind is str:
         if len(value) < RAW_FROM:
             return value
-        raws.append(value.encode("utf-8", "surrogatepass"))
+        raws.append(utf8_bytes(value))
         return {TAG: RAW, _VALUE: len(raws) - 1}
     if kind is list:
         return [lift(item, raws) for item in value]
@@ -194,7 +195,7 @@ def _encode_tagged(head: str, payload: Any, cap: int) -> bytes:
     text = f"{head}{dump(lift(tag(payload), raws))}]"
     if raws:
         text = f'["{RAW}",{dump([len(raw) for raw in raws])},{text}]'
-    data = text.encode("utf-8", "surrogatepass")
+    data = utf8_bytes(text)
     size = len(data) + sum(map(len, raws))
     if size > cap:
         raise Oversized(size, cap)

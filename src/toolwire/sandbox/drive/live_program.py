@@ -23,6 +23,7 @@ from toolwire.sandbox.channel.frames import (
 from toolwire.sandbox.drive.replaying import Diverged, Replaying
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, ProgramCallRecord, ProgramStatus
+from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _SHORTEST_S = 0.02
 RECORDED_BYTES = 1_048_576
@@ -316,7 +317,7 @@ class LiveProgram:
         return False
 
     def _print(self, text: str) -> None:
-        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        size = len(text) if text.isascii() else len(utf8_bytes(text))
         self.printed_bytes += size
         room = self.limits.output_bytes - self._kept_bytes
         if size <= room:
@@ -324,7 +325,7 @@ class LiveProgram:
             self._kept_bytes += size
         elif room > 0:
             # Cut at a character; later text must not be kept, or the output would have a hole.
-            part = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
+            part = utf8_bytes(text)[:room].decode("utf-8", "ignore")
             self._kept.append(part)
             self._kept_bytes = self.limits.output_bytes
         if self.printed_bytes >= self.limits.output_flood_bytes:

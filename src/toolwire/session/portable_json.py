@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from toolwire.vocabulary.texts.lone_surrogates import LONE
 from toolwire.vocabulary.values import canonical
 
 HALVES = "$halves"
 
-_LONE = re.compile("[\ud800-\udfff]")
 _BETWEEN = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 
 
-def encodable_json(value: Any) -> str:
-    """Returns the canonical JSON of the value, in characters that UTF-8 can encode.
+def portable_json(value: Any) -> str:
+    """Returns the canonical JSON of the value, which UTF-8 can encode. `from_portable` gives the value back.
 
     Raises:
         Unrepresentable: JSON cannot hold the value.
@@ -27,25 +27,25 @@ def encodable_json(value: Any) -> str:
     text = canonical(value)
     if _BETWEEN.search(text) or HALVES in text:
         text = canonical(_apart(value))
-    return _LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def joined(value: Any) -> Any:
-    """Returns the value that `encodable_json` was given, from the parsed text. It changes no other JSON."""
+def from_portable(value: Any) -> Any:
+    """Returns the value that `portable_json` was given, from the parsed text. It changes no other JSON."""
     if isinstance(value, list):
-        return [joined(item) for item in cast("list[Any]", value)]
+        return [from_portable(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     keyed = cast("dict[str, Any]", value)
     if keyed.keys() != {HALVES}:
-        return {key: joined(item) for key, item in keyed.items()}
+        return {key: from_portable(item) for key, item in keyed.items()}
     match keyed[HALVES]:
         case [*parts] if all(type(part) is str for part in parts):
             return "".join(cast("list[str]", parts))
         case {"keys": [*keys], "values": [*values], **more} if not more and len(keys) == len(values):
-            names = [joined(key) for key in keys]
+            names = [from_portable(key) for key in keys]
             if all(type(name) is str for name in names):
-                return dict(zip(names, map(joined, values), strict=True))
+                return dict(zip(names, map(from_portable, values), strict=True))
         case _:
             pass
     return keyed

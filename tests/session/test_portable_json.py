@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.session.suspended_runs import KEY, NOW, request, view
 from toolwire.permission.approval import Decider, Decision, DecisionRefused
-from toolwire.session.halves import HALVES, encodable_json, joined
+from toolwire.session.portable_json import HALVES, from_portable, portable_json
 from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.values import canonical
@@ -40,28 +40,28 @@ odd_objects = st.dictionaries(odd_texts, odd_values, max_size=3)
 @example(value={HALVES: {"keys": ["a"], "values": ["b"]}})
 @example(value={PAIR: {HALVES: PAIR, "😀": HALF}})
 def test_every_value_comes_back_from_text_that_utf_8_can_encode(value: Any) -> None:
-    text = encodable_json(value)
-    assert canonical(joined(json.loads(text.encode("utf-8")))) == canonical(value)
+    text = portable_json(value)
+    assert canonical(from_portable(json.loads(text.encode("utf-8")))) == canonical(value)
 
 
 @given(value=odd_values)
 def test_text_without_surrogates_is_the_canonical_text(value: Any) -> None:
     text = canonical(value)
     if HALVES not in text and not any("\ud800" <= character <= "\udfff" for character in text):
-        assert encodable_json(value) == text
+        assert portable_json(value) == text
 
 
 def test_the_control_of_plain_escapes_joins_two_halves() -> None:
     assert json.loads(json.dumps(PAIR)) == "😀"
-    assert json.loads(encodable_json(PAIR)) == {HALVES: ["\ud83d", "\ude00"]}
-    assert joined(json.loads(encodable_json(PAIR))) == PAIR != "😀"
+    assert json.loads(portable_json(PAIR)) == {HALVES: ["\ud83d", "\ude00"]}
+    assert from_portable(json.loads(portable_json(PAIR))) == PAIR != "😀"
 
 
 @pytest.mark.parametrize(
     "held", [1, "x", [1], {}, {"keys": []}, {"keys": [1], "values": [1]}, {"keys": [], "values": [1]}]
 )
 def test_a_mapping_that_was_never_written_so_is_left_alone(held: Any) -> None:
-    assert joined({HALVES: held}) == {HALVES: held}
+    assert from_portable({HALVES: held}) == {HALVES: held}
 
 
 @given(text=odd_texts, arguments=odd_objects)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vocabulary.strategies import unhurried
-from toolwire.vocabulary.text import cut_text, page_of
+from toolwire.vocabulary.texts.cuts import cut_text, page_of
 
 
 @pytest.mark.parametrize("text", ["", "12345678", "四四", "é" * 4, "\U0001f600" * 2], ids=ascii)

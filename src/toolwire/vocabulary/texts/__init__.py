@@ -1,0 +1,1 @@
+"""Texts: how they are cut, encoded and laid out."""
