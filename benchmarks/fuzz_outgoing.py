@@ -1,19 +1,28 @@
-"""Calls and results at random, in the messages of each provider: its strict server takes all of them.
+"""Tools, calls and results at random, in the form of each provider and of MCP: all of them are taken.
 
-Run: python -m benchmarks.fuzz_outgoing [turns of each API]. The suite runs the first 400 of each.
+Run: python -m benchmarks.fuzz_outgoing [turns of each API, and tools]. The suite runs the first 400 turns of each, and
+600 tools.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 
 from tests.protocols.outgoing_histories import APIS, refusal
+from tests.protocols.test_declared_schemas import is_taken_by_all, mutated
 
 TURNS = 10_000
 
 
 def main(turns: int) -> int:
-    """Returns the number of turns that were refused, each of which is printed."""
+    """Returns the number of turns that were refused, each of which is printed.
+
+    Raises:
+        AssertionError: A tool that can be defined was refused.
+    """
+    logging.getLogger("toolwire.definition").disabled = True
+    print(f"{sum(is_taken_by_all(mutated(seed)) for seed in range(turns)):,} of {turns:,} schemas define a tool")
     refused = 0
     for api in APIS:
         for seed in range(turns):

@@ -1,6 +1,6 @@
 """Histories made at random: calls and results that no provider takes as they are, in the messages of each API.
 
-A seed stands for one turn. The rules are those of the strict servers in `providers`.
+A seed stands for one turn. The rules are those of the strict servers in `providers`, and the types of each SDK.
 """
 
 from __future__ import annotations
@@ -12,11 +12,26 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from anthropic.types import MessageParam
+from google.genai.types import Content
+from mcp_types.methods import SERVER_RESULTS, validate_server_result
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
 from tests.protocols.providers import RULES, check_body
 from toolwire import ToolCall, ToolResult
+from toolwire.mcp.values.call_results import call_result
 from toolwire.protocols import get
 
-APIS = ("openai", "openai-responses", "anthropic", "gemini")
+APIS = ("openai", "openai-responses", "anthropic", "gemini", "mcp")
+_MESSAGES: dict[str, TypeAdapter[Any]] = {
+    "openai": TypeAdapter(ChatCompletionMessageParam),
+    "openai-responses": TypeAdapter(ResponseInputItemParam),
+    "anthropic": TypeAdapter(MessageParam),
+    "gemini": TypeAdapter(Content),
+}
+_MCP_VERSIONS = sorted(version for method, version in SERVER_RESULTS if method == "tools/call")
 TEXTS = ["", " \n", "a", "\ud800", "é\udcff水", "\x00\x1b[2J", "x" * 3_000, "</tool_result>", "😀"]
 STARTS = [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF0000WEBP", b"RIFF0000WAVE", b"<svg/>", b"%PDF"]
 TYPES = ["image/png", "image/jpg", "IMAGE/JPEG", "image/gif; q=1", "image/svg+xml", "audio/wav", "text/plain", "", "x"]
@@ -27,14 +42,40 @@ def refusal(api: str, seed: int) -> str:
     random = Random(seed)
     calls = [_call(random, at) for at in range(random.randrange(1, 4))]
     results = [_result(random, call) for call in calls]
-    protocol: Any = get(api)
-    message, answers = protocol.render(calls), protocol.format(results)
-    body, path = _REQUESTS[api](message, answers)
     try:
+        if api == "mcp":
+            _check_mcp(results)
+            return ""
+        protocol: Any = get(api)
+        message, answers = protocol.render(calls), protocol.format(results)
+        body, path = _REQUESTS[api](message, answers)
         check_body(json.dumps(body, allow_nan=False), RULES[path])
+        _check_types(api, [*(message if isinstance(message, list) else [message]), *answers])
     except (AssertionError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _check_types(api: str, messages: list[Any]) -> None:
+    """Refuses what the SDK's own types do not take."""
+    for message in messages:
+        found = _MESSAGES[api].validate_python(message)
+        # Pydantic checks the items of an Iterable only when they are asked for.
+        list(found.get("content") or () if isinstance(found, dict) else ())
+
+
+def _check_mcp(results: list[ToolResult]) -> None:
+    """Refuses what the schema of a version of MCP does not take."""
+    for result in results:
+        for version in _MCP_VERSIONS:
+            made = call_result(result, None, is_modern=version >= "2026")
+            wire = made.model_dump_json(by_alias=True, exclude_none=True)
+            assert json.loads(wire, parse_constant=_refuse) == json.loads(wire.encode())
+            validate_server_result("tools/call", version, {"resultType": "complete", **json.loads(wire)})
+
+
+def _refuse(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
 
 
 def _call(random: Random, at: int) -> ToolCall:

@@ -9,6 +9,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from anthropic.types import ToolParam
+from google.genai.types import Tool as GeminiTool
+from mcp_types.methods import SERVER_RESULTS, validate_server_result
+from openai.types.chat import ChatCompletionFunctionToolParam
+from openai.types.responses import FunctionToolParam
+from pydantic import TypeAdapter
 
 from tests.protocols.schema_rules import check_anthropic, check_gemini, check_openai, nodes
 from tests.protocols.tools_corpus import corpus
@@ -37,6 +43,14 @@ def declared(name: str, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return inner["description"], next(inner[key] for key in keys if key in inner)
 
 
+TYPES: dict[str, TypeAdapter[Any]] = {
+    "openai": TypeAdapter(ChatCompletionFunctionToolParam),
+    "openai-responses": TypeAdapter(FunctionToolParam),
+    "anthropic": TypeAdapter(ToolParam),
+    "gemini": TypeAdapter(GeminiTool),
+}
+VERSIONS = sorted(version for method, version in SERVER_RESULTS if method == "tools/list")
+NEWS_OF_2026 = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 CHECKS = {
     "openai": check_openai,
     "openai-responses": check_openai,
@@ -227,10 +241,17 @@ def test_every_provider_takes_every_tool_that_can_be_defined() -> None:
 
 
 def is_taken_by_all(schema: dict[str, Any]) -> bool:
+    """Whether it can be defined. Then the SDKs' types, each version of MCP and the rules of the servers take it."""
     try:
-        ToolSpec.from_mcp({"name": "t", "inputSchema": schema})
+        tool = ToolSpec.from_mcp({"name": "t", "inputSchema": schema})
     except DefinitionError:
         return False
+    for name, kind in TYPES.items():
+        for found in get(name).describe([tool]):
+            kind.validate_python(found)
+    for version in VERSIONS:
+        listed = {"tools": [json.loads(tool.to_mcp().model_dump_json(by_alias=True, exclude_none=True))]}
+        validate_server_result("tools/list", version, {**NEWS_OF_2026, **listed})
     for name, check in CHECKS.items():
         parameters = declared(name, schema)[1]
         try:

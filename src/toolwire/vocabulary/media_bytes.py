@@ -34,7 +34,7 @@ class Media:
     media_type: str
     """The media type in lower case, without parameters. That of an image is the one of its bytes."""
     data: str
-    """The bytes in base64, without line breaks."""
+    """The bytes in the standard form of base64."""
 
 
 def image_type(content: bytes) -> str | None:
@@ -46,8 +46,8 @@ def image_type(content: bytes) -> str | None:
 
 def image_type_of_base64(data: str) -> str | None:
     """Works as `image_type`, for the image in base64."""
-    found = _decoded("".join(data[: 2 * _HEAD_CHARACTERS].split())[:_HEAD_CHARACTERS])
-    return None if found is None else image_type(found[1])
+    content = _content("".join(data[: 2 * _HEAD_CHARACTERS].split())[:_HEAD_CHARACTERS])
+    return None if content is None else image_type(content)
 
 
 def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAGE_LIMIT_CHARACTERS) -> Media | str:
@@ -66,10 +66,11 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
         return f"[{kind}: {named}, empty]"
     if kind == "image" and limit is not None and len(data) > limit:
         return f"[{kind}: {named}, {len(data) * 3 // 4:,} bytes, which is more than {limit * 3 // 4:,}]"
-    found = _decoded(data)
-    if found is None:
+    content = _content(data)
+    if content is None:
         return f"[{kind}: {named}, not base64]"
-    text, content = found
+    # Written anew: some providers refuse bits behind the last byte, which other readers ignore.
+    text = binascii.b2a_base64(content, newline=False).decode()
     if kind != "image":
         return Media(media_type=media_type, data=text)
     true_type = image_type(content)
@@ -78,14 +79,14 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
     return Media(media_type=true_type, data=text)
 
 
-def _decoded(data: str) -> tuple[str, bytes] | None:
-    """Returns the base64 in its standard form, and its bytes. None if it is not base64.
+def _content(data: str) -> bytes | None:
+    """Returns the bytes of base64; None if it is something else.
 
     Line breaks, the alphabet for URLs and missing padding are mended.
     """
     for text in (data, _standard(data)):
         try:
-            return text, binascii.a2b_base64(text, strict_mode=True)
+            return binascii.a2b_base64(text, strict_mode=True)
         except (binascii.Error, ValueError):
             continue
     return None
