@@ -74,7 +74,7 @@ GOOD: dict[str, tuple[str, str, tuple[str, str]]] = {
     "image/jpg": ("image/jpg", written(BYTES["image/jpeg"]), ("image/jpeg", written(BYTES["image/jpeg"]))),
     "bits behind the last byte": (
         "image/png",
-        written(BYTES["image/png"] + bytes(2 - len(BYTES["image/png"]) % 3)).replace("A=", "P=", 1),
+        written(BYTES["image/png"] + bytes(2 - len(BYTES["image/png"]) % 3)).replace("A=", "D=", 1),
         ("image/png", written(BYTES["image/png"] + bytes(2 - len(BYTES["image/png"]) % 3))),
     ),
     "capitals": ("IMAGE/PNG", PNG, ("image/png", PNG)),
