@@ -114,7 +114,25 @@ def test_a_call_starts_and_ends_with_all_that_is_known_of_it() -> None:
         "result": 3,
         "error": None,
         "duration_ms": end.duration_ms,
+        "stop_facts": None,
     }
+
+
+def test_the_end_of_a_call_that_was_stopped_has_the_facts_of_its_result() -> None:
+    registry, events = ToolRegistry(), list[ToolEvent]()
+
+    @registry.register(timeout_s=0.01)
+    async def wait() -> None:
+        """Waits."""
+        await asyncio.Event().wait()
+
+    registry.observe(events.append)
+    failure = registry.invoke("wait").failure
+    end = events[-1]
+    assert isinstance(end, ToolCompleted)
+    assert failure is not None
+    assert end.stop_facts == {"is_started": True, "is_ended": False, "may_repeat": False}
+    assert end.stop_facts.items() <= failure.data.items()
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,8 @@ class ToolCompleted(ToolEvent):
         result: The data of the result, as in the log; None for a failure.
         error: The message of a failure; None on success.
         duration_ms: Milliseconds from the call to its result, including the wait for a person.
+        stop_facts: What is known of a call that was cancelled, timed out or interrupted, as `is_started`, `is_ended`
+            and `may_repeat`; None for any other.
     """
 
     type: ClassVar[EventType] = "TOOL_COMPLETE"
@@ -119,3 +121,4 @@ class ToolCompleted(ToolEvent):
     result: Any
     error: str | None
     duration_ms: float
+    stop_facts: dict[str, bool] | None = None

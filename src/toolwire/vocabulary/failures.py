@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -89,6 +90,12 @@ def stop_facts(*, is_started: bool, may_repeat: bool) -> dict[str, bool]:
     `may_repeat` is True if sending the call again does no harm: it did not begin, or its tool is idempotent by nature.
     """
     return {"is_started": is_started, "is_ended": False, "may_repeat": may_repeat}
+
+
+def read_stop_facts(data: Mapping[str, Any]) -> dict[str, bool] | None:
+    """Returns the `stop_facts` in the data of a failure; None for a failure of another kind."""
+    names = stop_facts(is_started=True, may_repeat=False)
+    return {name: data[name] for name in names} if names.keys() <= data.keys() else None
 
 
 REPEATABLE = "It began and did not end. It may be repeated."

@@ -20,6 +20,7 @@ from toolwire.vocabulary.call_events import (
     ToolStarted,
 )
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import read_stop_facts
 
 SECRET_WINDOW = 4_096
 """Characters of earlier text that are searched together with a new part, for secrets that span several parts. A private
@@ -83,13 +84,14 @@ class EventObserver:
         """Tells of a call that ended, unless its result comes from the record of an earlier pass."""
         if record.is_from_record:
             return
-        row = row_of(record)
+        row, failure = row_of(record), record.result.failure
         event = ToolCompleted(
             **_of(record.call, record.run_id),
             status=row[5],
             result=redact(row[8]),
             error=redact(row[9]),
             duration_ms=record.duration_s * 1000,
+            stop_facts=None if failure is None else read_stop_facts(failure.data),
         )
         self._deliver(event)
 
