@@ -262,3 +262,8 @@ def is_taken_by_all(schema: dict[str, Any]) -> bool:
             ) from error
         assert list(nodes(parameters))
     return True
+
+
+@pytest.mark.parametrize("at", range(len(corpus())))
+def test_every_provider_takes_the_tools_of_public_servers(at: int) -> None:
+    assert is_taken_by_all(corpus()[at].input_schema)
