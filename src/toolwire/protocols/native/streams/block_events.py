@@ -42,10 +42,10 @@ class _ContentBlock:
     pieces: list[str] = field(default_factory=list[str])
     """The pieces of a call's arguments."""
     is_ended: bool = False
+    kind: str = field(init=False)
 
-    @property
-    def kind(self) -> str:
-        return text_in(self.data, "type")
+    def __post_init__(self) -> None:
+        self.kind = text_in(self.data, "type")
 
     def has_two_inputs(self) -> bool:
         """True if the block began with other arguments than came later."""
@@ -135,10 +135,10 @@ class BlockAssembly(Assembly):
         elif _is_misplaced(block, kind, delta):
             self.refuse(f"The stream adds {kind!r} to the block {index}, which is of the type {block.kind!r}.")
         else:
-            yield from self._grow(block, delta)
+            yield from self._grow(block, kind, delta)
 
-    def _grow(self, block: _ContentBlock, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        if text_in(delta, "type") == "citations_delta":
+    def _grow(self, block: _ContentBlock, kind: str, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        if kind == "citations_delta":
             block.data["citations"] = [*items_in(block.data, "citations"), delta.get("citation")]
             return
         given = delta.get("partial_json")

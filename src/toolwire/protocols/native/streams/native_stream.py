@@ -158,9 +158,9 @@ def _characters(piece: Any) -> int:
     size, rest = 0, [piece]
     while rest:
         value = rest.pop()
-        if isinstance(value, str | bytes):
+        if type(value) is str or isinstance(value, str | bytes):
             size += len(value)
-        elif isinstance(value, Mapping):
+        elif type(value) is dict or isinstance(value, Mapping):
             rest.extend(cast("Mapping[Any, Any]", value).values())
         elif isinstance(value, list | tuple):
             rest.extend(cast("list[Any]", value))
