@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
+from toolwire.invocation.inner.stopping import CutOff, Stopping
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.own_cancellation import is_from_caller
@@ -158,6 +159,33 @@ class AsynchronousPorts:
             return await have_ended((waiting,), limit_s)
         finally:
             waiting.cancel()
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        is_over = is_cancelled = False
+
+        def cancel() -> None:
+            nonlocal is_cancelled
+            if task is not None and not is_over and not is_cancelled:
+                is_cancelled = True
+                task.cancel()
+
+        def cancel_soon() -> None:
+            loop.call_soon_threadsafe(cancel)
+
+        stopping.add(cancel_soon)
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            # A turn that is cancelled too goes on to end.
+            if not is_cancelled or task is None or task.cancelling() > 1:
+                raise
+            return CutOff(is_still_running=isinstance(error, StillRunning))
+        finally:
+            is_over = True
+            stopping.remove(cancel_soon)
+            if is_cancelled and task is not None:
+                task.uncancel()
 
     async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:
         # A task of its own: a caller that cancels twice would interrupt the clean-up of a tool that it awaits itself.

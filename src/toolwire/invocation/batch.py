@@ -8,10 +8,13 @@ from itertools import groupby
 from typing import cast
 
 from toolwire.catalogue.entry import is_colourless
+from toolwire.invocation.fold import with_repeatable_stop
+from toolwire.invocation.inner.stopping import CutOff, Stopping
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.results import Outcome
+from toolwire.vocabulary.failures import stop_facts
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 
 async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run) -> list[Outcome]:
@@ -52,8 +55,30 @@ async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     if scope.run is None:
         return [await invoke(call, scope) for call in calls]
-    under_way, ports = scope.run.under_way, scope.ports
-    return [cast("Outcome", await under_way.run(call, invoke(call, scope), ports)) for call in calls]
+    return [await _unless_stopped(call, scope, scope.run) for call in calls]
+
+
+async def _unless_stopped(call: ToolCall, scope: Scope, run: Run) -> Outcome:
+    """Returns the outcome of the call, or its result if the host stopped the turn before it ended."""
+    if run.stopping.reason is not None:
+        return _stopped(call, run.stopping, None)
+    work = run.under_way.run(call, invoke(call, scope), scope.ports)
+    outcome = await scope.ports.unless_stopped(work, run.stopping)
+    return _stopped(call, run.stopping, outcome) if isinstance(outcome, CutOff) else cast("Outcome", outcome)
+
+
+def _stopped(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
+    """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason."""
+    tool = stopping.begun.get(call.id)
+    if tool is None:
+        message, data = f"{call.name!r} was not run: {stopping.reason}.", stop_facts(is_started=False, may_repeat=True)
+        return ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
+    data = stop_facts(is_started=True, may_repeat=False)
+    if cut is not None and cut.is_still_running:
+        message = f"{call.name!r} could not be stopped and goes on: {stopping.reason}. Its result will be ignored."
+        return with_repeatable_stop(ToolResult.failed("unknown_outcome", message, data=data, call=call), tool)
+    message = f"{call.name!r} was stopped: {stopping.reason}."
+    return with_repeatable_stop(ToolResult.failed("interrupted", message, data=data, call=call), tool)
 
 
 def _check_bound_values(calls: Sequence[ToolCall], scope: Scope) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.inner.stopping import CutOff, Stopping
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
@@ -118,6 +119,9 @@ class BlockingPorts:
         rest = [self._start(core) for core in cores[1:]]
         first = step(cores[0]())
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:  # noqa: ARG002
+        return await work
 
     async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:  # noqa: ARG002 - a blocking turn cannot be cancelled
         return await core()

@@ -243,6 +243,8 @@ async def _begun(prepared: Prepared, step: Step, scope: Scope, is_big: bool) -> 
 
 def _attempted(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
     """Runs the tool inside its middleware."""
+    if scope.run is not None and not prepared.call.parent:
+        scope.run.stopping.begun[prepared.call.id] = prepared.entry.tool
     middleware = (*scope.middleware, *prepared.entry.middleware)
     if not middleware:
         return _execute(prepared, scope, started_at)

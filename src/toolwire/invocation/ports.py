@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.inner.stopping import CutOff, Stopping
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.blocks import ContentBlock
@@ -211,6 +212,13 @@ class Ports(Protocol):
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
+        ...
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:
+        """Returns the result of a call's work, or what is known if `stopping` cancelled it. It waits for the clean-up.
+
+        A call that ended by itself keeps its result. Without an event loop nothing can be stopped.
+        """
         ...
 
     async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:

@@ -133,12 +133,12 @@ class Dialogue:
         """Returns the turn of a run that ended. `final` is the value of the call by which the model ended."""
         answer = self._protocol.format(results)
         if self._protocol.is_native:
-            return Turn.ended(read, results, answer, final=final)
+            return Turn.ended(read, results, answer, final=final, run_id=run_id)
         losses = [problem.message for problem in read.problems if problem.is_loss]
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
         after = [*([self._rest] if losses else []), self._ending] if clean and final is None else []
-        return Turn.ended(read, results, answer, before=before, after=after, final=final)
+        return Turn.ended(read, results, answer, before=before, after=after, final=final, run_id=run_id)
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
         """Returns the lines about earlier turns, and remembers this one."""

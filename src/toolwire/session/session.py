@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
@@ -137,6 +138,7 @@ class Session(Traced, Observed):
             lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
         )
         self._finish = offer_finish(finish, self._scope)
+        self._runs = WeakSet[Run]()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
         self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
         self._instructions = KeptInstructions()
@@ -262,13 +264,28 @@ class Session(Traced, Observed):
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
             return self._dialogue.without_calls(read)
-        run = self._finish.new_run(self._taints)
+        run = self._new_run(self._taints)
         run.saw(self._urls)
         if self._passes is None:
             results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run, scope)
         else:
             results = await self._passes.over(scope).start(run_id, read, run)
         return self._turn(run_id, read, results, run)
+
+    def interrupt(self, reason: str = "the user stopped it") -> None:
+        """Stops the turns of this session that run, from any thread. `turn` then returns, with messages as ever.
+
+        Calls that have ended keep their results. One that runs is cancelled, gets `Limits(cleanup_s=)` seconds for its
+        clean-up, and is told as one that may have taken effect. Those that have not begun do not run, and nothing waits
+        for a person. `reason` is told to the model. Without a running turn, nothing happens.
+        """
+        for run in list(self._runs):
+            run.interrupt(reason)
+
+    def _new_run(self, taints: Iterable[Label]) -> Run:
+        run = self._finish.new_run(taints)
+        self._runs.add(run)
+        return run
 
     def run_resume(
         self,
@@ -344,14 +361,14 @@ class Session(Traced, Observed):
         self._taints |= run.taints
         self._urls = tuple(with_urls(self._urls, run.urls))
         if isinstance(results, SuspendedRun):
-            return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run))
+            return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run), run_id=run_id)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return self._dialogue.with_results(run_id, read, answers, final_in(run))
 
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
         self._scope = logged(self._scope, store)
-        passes = Passes(store, lambda: self._scope, self.protocol.name, self._finish.new_run)
+        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run)
         passes.restore_rules()
         if not is_new:
             passes.groups.read(self._scope, self._scope.conversation)

@@ -35,6 +35,7 @@ class Turn:
         told: The results as a text protocol writes them, or its refusal; None for a native protocol.
         final: With `Session(finish=...)`, the value of the call by which the model ended: its answer, or the instance
             of the model. None until then. A suspended turn may have it too.
+        run_id: The id of the run: with a store, what `Session.resume` takes. Empty if the reply made no calls.
     """
 
     reply: Reply
@@ -43,6 +44,7 @@ class Turn:
     suspended: Suspended | None = None
     told: str | None = None
     final: Any = None
+    run_id: str = ""
 
     @classmethod
     def ended(
@@ -54,16 +56,17 @@ class Turn:
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         final: Any = None,
+        run_id: str = "",
     ) -> Turn:
         """Makes a turn from its results and from the protocol's answer to them, or to a refused reply.
 
         A text answer stands between the lines `before` and `after` in the message for the model.
         """
         if not isinstance(answer, str):
-            return cls(reply=reply, results=tuple(results), messages=list(answer), final=final)
+            return cls(reply=reply, results=tuple(results), messages=list(answer), final=final, run_id=run_id)
         body = answer.removesuffix("\n") if after else answer
         message = Message(role="user", content="\n".join([*before, body, *after]))
-        return cls(reply=reply, results=tuple(results), messages=[message], told=answer, final=final)
+        return cls(reply=reply, results=tuple(results), messages=[message], told=answer, final=final, run_id=run_id)
 
     def __repr__(self) -> str:
         if self.suspended is not None:

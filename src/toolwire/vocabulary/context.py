@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import ConfigurationError
@@ -36,6 +36,14 @@ class Interrupted(BaseException):
 
 EmitPort = Callable[[Any], Awaitable[None]]
 """Passes a part of the output, or a `Progress`, to the reader."""
+
+
+class NotesPort(Protocol):
+    """Keeps the notes of a call for its next pass."""
+
+    @property
+    def values(self) -> Sequence[Any]: ...
+    def add(self, value: Any) -> None: ...
 
 
 AskPort = Callable[[Question], Any]
@@ -76,7 +84,19 @@ class CallContext:
     """
 
     __slots__ = (
-        *("_ask", "_call", "_emit", "_scope", "_using", "answers", "call_id", "caller", "deadline", "idempotency_key"),
+        *(
+            "_ask",
+            "_call",
+            "_emit",
+            "_notes",
+            "_scope",
+            "_using",
+            "answers",
+            "call_id",
+            "caller",
+            "deadline",
+            "idempotency_key",
+        ),
         "state",
     )
 
@@ -95,6 +115,7 @@ class CallContext:
         call: CallPort,
         emit: EmitPort = silent,
         ask: AskPort | None = None,
+        notes: NotesPort | None = None,
         answers: Mapping[str, Any] | None = None,
         state: Any = None,
         caller: Caller = NOBODY,
@@ -106,6 +127,7 @@ class CallContext:
         self._call = call
         self._emit = emit
         self._ask = ask
+        self._notes = notes
         self.answers = {} if answers is None else answers
         self.state = state
         self.call_id = call_id
@@ -165,6 +187,25 @@ class CallContext:
         if self._ask is None:
             raise ConfigurationError("this context cannot ask: give CallContext(ask=) a function that answers")
         return self._ask(Question(message) if schema is None else Question(message, schema))
+
+    @property
+    def notes(self) -> Sequence[Any]:
+        """The notes of this call, those of its earlier passes first. Empty in a context that you create."""
+        return () if self._notes is None else self._notes.values
+
+    def note(self, value: Any) -> None:
+        """Keeps a value in JSON types for the next pass of this call: at most 64 KB each, and 100 a call.
+
+        A tool is called again from its start after a question, an approval below it, or a crash. With a store, the note
+        is durable before the next call that the tool makes starts; without one it lasts as long as this call.
+
+        Raises:
+            ConfigurationError: The value is not JSON or too long, the call has too many notes, or this context belongs
+                to no call.
+        """
+        if self._notes is None:
+            raise ConfigurationError("this context keeps no notes: context.note(...) works in the call of a tool")
+        self._notes.add(value)
 
     def emit(self, part: Any, /) -> Awaitable[None]:
         """Emits a part of the output before the end: text, a block, a `ToolResponse` or any other value.

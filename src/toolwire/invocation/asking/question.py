@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, NoReturn
 
 from toolwire.invocation.ask import accepted, decided, is_late, new_request_id
+from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock, Waits
 from toolwire.invocation.ports import Ledger
@@ -41,6 +42,7 @@ class Questions:
         self._calls: set[Future[None]] = set()
         """The calls of the tool that are under way."""
         self._ordinals = count(1)
+        self.notes = CallNotes(self._call.id, scope.ledger)
         self.answers: Mapping[str, Any] = {}
         self.state: Any = None
         self.outcome: Outcome | None = None

@@ -69,6 +69,7 @@ def context_of(
             call=call_back,
             emit=emit_later if prepared.entry.tool.is_async else emit,
             ask=questions.put,
+            notes=questions.notes,
             answers=questions.answers,
             state=questions.state,
             idempotency_key=_key(prepared, scope),
