@@ -26,6 +26,7 @@ LOWER = {
     "web": {"vocabulary", "sandbox/child"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
+    "models": {"vocabulary", "protocols"},
 }
 FACADE = {*LOWER} - {"sandbox/child"}
 LAYERS = {

@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -33,7 +34,7 @@ class Provider:
     def __init__(self, url: str) -> None:
         self.url = url
         self.script: list[Any] = []
-        """The next answers: each a body, or a list of events that are streamed."""
+        """The next answers: each a body, a list of events that are streamed, or a `Fault`."""
         self.requests: list[dict[str, Any]] = []
         """The bodies that came in, in order."""
 
@@ -65,6 +66,19 @@ def check_body(sent: str, check: Callable[[dict[str, Any]], None]) -> Any:
     return body
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """An answer that is an error, or a stream that is cut."""
+
+    status: int = 200
+    words: str = "a fault of the server"
+    events: tuple[Any, ...] = ()
+    share: float = 1.0
+    """The part of the stream's bytes that is sent."""
+    breaks: bool = False
+    """True if the connection breaks at the cut; else the stream ends there as if it were whole."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -77,6 +91,8 @@ class _Handler(BaseHTTPRequestHandler):
         except AssertionError as error:
             return self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}))
         answer = state.script.pop(0)
+        if isinstance(answer, Fault):
+            return self._fail(answer)
         if not isinstance(answer, list):
             return self._send(200, "application/json", json.dumps(answer))
         return self._send(200, "text/event-stream", "".join(map(_event, answer)))
@@ -88,6 +104,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def _fail(self, fault: Fault) -> None:
+        if fault.status != 200:
+            error = {"error": {"message": fault.words, "code": fault.status, "type": "fault"}}
+            return self._send(fault.status, "application/json", json.dumps(error))
+        content = "".join(map(_event, fault.events)).encode()
+        sent = content[: int(len(content) * fault.share)]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(content) if fault.breaks else len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+        self.close_connection = True
+        return None
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Nothing is printed."""

@@ -9,6 +9,7 @@ from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails
 from toolwire.testing.protocols import PROTOCOL_CHECKS, check_protocol
 from toolwire.testing.runner import Script, ScriptCallFailed, ScriptedRunner, ScriptTools
+from toolwire.testing.scripted_model import ScriptedModel
 from toolwire.testing.store import MemoryRun, MemoryStore
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
@@ -37,6 +38,7 @@ __all__ = [
     "Script",
     "ScriptCallFailed",
     "ScriptTools",
+    "ScriptedModel",
     "ScriptedRunner",
     "Start",
     "Step",

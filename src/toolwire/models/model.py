@@ -1,0 +1,146 @@
+"""What a model is: a protocol, a price, and a stream of one reply. And the ways in which asking one fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from toolwire.protocols import get
+from toolwire.vocabulary.errors import ConfigurationError
+
+FailureCause = Literal["auth", "rate", "overloaded", "context_length", "refused", "network"]
+"""Why a model gave no reply: the key, too many requests, a provider without room or with a fault, a conversation that
+is too long, a request that it does not take, or a connection that failed or broke off."""
+
+ENDED_EARLY = "the stream ended before the reply did"
+
+_CONNECTION_ERRORS = {"httpx": "HTTPError", "httpx2": "HTTPError", "aiohttp": "ClientError"}
+"""The errors of the libraries that SDKs use, by module."""
+
+_TOO_LONG = ("context_length", "context length", "too long", "maximum number of tokens", "exceeds the max")
+"""Words by which providers say that a conversation is too long: they share no code of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """The price of a model in any currency, for a million tokens."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """The tokens of a request, as its provider counts them. Usages can be added.
+
+    Attributes:
+        input: Tokens of the request, those from a cache included.
+        output: Tokens of the reply, its thinking included.
+        cached: Tokens of the request that came from the provider's cache.
+    """
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input=self.input + other.input, output=self.output + other.output, cached=self.cached + other.cached
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request to a model.
+
+    Attributes:
+        system: The system prompt: the instructions, and for a text protocol `session.system_prompt`.
+        messages: The conversation so far: messages of the user, `turn.reply.message` and `turn.messages`.
+        tools: For a native protocol `session.request_tools`; else empty.
+    """
+
+    system: str = ""
+    messages: list[Any] = field(default_factory=list[Any])
+    tools: list[Any] = field(default_factory=list[Any])
+
+
+class Model(Protocol):
+    """A model. A class of your own needs these three."""
+
+    @property
+    def protocol(self) -> str:
+        """The name of the calling format."""
+        ...
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs; None if that is not known."""
+        ...
+
+    def stream(self, request: Request, /) -> AsyncIterator[Any]:
+        """Asks for one reply, and yields what `session.stream().feed` takes, and a `Usage` once it is known.
+
+        Raises:
+            ModelFailed: There is no reply, or it broke off.
+        """
+        ...
+
+
+class ModelFailed(Exception):
+    """A model gave no whole reply.
+
+    Attributes:
+        kind: The cause.
+    """
+
+    def __init__(self, kind: FailureCause, message: str) -> None:
+        super().__init__(message)
+        self.kind: FailureCause = kind
+
+
+@asynccontextmanager
+async def provider_errors(*kinds: type[Exception]) -> AsyncGenerator[None]:
+    """Turns these errors of an SDK into `ModelFailed`.
+
+    An error of the provider has its HTTP status as `status_code` or `code`. Any other is one of the connection.
+    """
+    try:
+        yield
+    except kinds as error:
+        raise ModelFailed(_cause(error), f"{type(error).__name__}: {error}") from error
+
+
+def _cause(error: Exception) -> FailureCause:
+    status: object = getattr(error, "status_code", None) or getattr(error, "code", None)
+    text = str(error).lower()
+    if not isinstance(status, int):
+        return "network"
+    if status in (400, 413) and any(words in text for words in _TOO_LONG):
+        return "context_length"
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "rate"
+    return "overloaded" if status >= 500 else "refused"
+
+
+def connection_errors() -> tuple[type[Exception], ...]:
+    """Returns the errors of a connection that breaks off in a stream: SDKs pass on those of the library they use."""
+    found = ((sys.modules.get(module), name) for module, name in _CONNECTION_ERRORS.items())
+    return tuple(getattr(module, name) for module, name in found if module is not None)
+
+
+def protocol_of(name: str | None, native: str) -> str:
+    """Returns the name of a model's protocol: the native one of its API, or a text protocol.
+
+    Raises:
+        ConfigurationError: It is the native protocol of another API, or there is none of this name.
+    """
+    if name is None or name == native or not get(name).is_native:
+        return name or native
+    raise ConfigurationError(
+        f"protocol={name!r}: this model's API is that of {native!r}: leave it out, or take a text protocol"
+    )
