@@ -272,6 +272,7 @@ TESTING = [
     "Script",
     "ScriptCallFailed",
     "ScriptTools",
+    "ScriptedModel",
     "ScriptedRunner",
     "Start",
     "Step",
@@ -284,3 +285,19 @@ TESTING = [
 def test_exactly_the_documented_names_are_there_for_testing() -> None:
     assert toolwire.testing.__all__ == TESTING
     assert [name for name in TESTING if getattr(toolwire.testing, name) is None] == []
+
+
+def test_exactly_the_documented_names_are_there_for_models() -> None:
+    import toolwire.models
+
+    assert toolwire.models.__all__ == [
+        "AnthropicModel",
+        "FailureCause",
+        "GeminiModel",
+        "Model",
+        "ModelFailed",
+        "OpenAIModel",
+        "Price",
+        "Request",
+        "Usage",
+    ]

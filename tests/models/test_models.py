@@ -259,14 +259,28 @@ def test_a_missing_sdk_is_an_error_with_the_command(
         model("m")
 
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    "openai": {"temperature": 0.5},
+    "openai-responses": {"temperature": 0.5},
+    "anthropic": {"max_tokens": 5},
+    "gemini": {"temperature": 0.5},
+}
+
+
 async def test_settings_go_into_each_request(server: Provider) -> None:
     server.requests[:] = []
     for name, make in MODELS.items():
         server.script = [PROVIDERS[name][2]]
-        await follow(make(server, temperature=0.5), name)
-    assert [request.get("temperature") for request in server.requests[:3]] == [0.5, 0.5, 0.5]
-    assert server.requests[2]["max_tokens"] == 8_192
+        await follow(make(server, **SETTINGS[name]), name)
+    assert [server.requests[at]["temperature"] for at in (0, 1)] == [0.5, 0.5]
+    assert server.requests[2]["max_tokens"] == 5
     assert server.requests[3]["generationConfig"]["temperature"] == 0.5
+
+
+async def test_a_reply_of_anthropic_has_a_limit_by_default(server: Provider) -> None:
+    server.requests[:], server.script = [], [PROVIDERS["anthropic"][2]]
+    await follow(claude(server), "anthropic")
+    assert server.requests[0]["max_tokens"] == 8_192
 
 
 async def test_a_reader_that_leaves_closes_the_stream(server: Provider) -> None:

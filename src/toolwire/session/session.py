@@ -137,8 +137,7 @@ class Session(Traced, Observed):
         self._scope = with_programs(
             lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
         )
-        self._finish = offer_finish(finish, self._scope)
-        self._runs = WeakSet[Run]()
+        self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
         self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
         self._instructions = KeptInstructions()
