@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from toolwire.protocols.attp.prompt import StubStyle as StubStyle
     from toolwire.protocols.base import Language as Language
     from toolwire.protocols.base import Thought as Thought
+    from toolwire.runtime.done import Done as Done
     from toolwire.sandbox.answers import Recorded as Recorded
     from toolwire.sandbox.answers import Unanswered as Unanswered
     from toolwire.sandbox.isolation import Layer as Layer
@@ -107,6 +108,7 @@ _HOMES = {
     "Described": "permission.check",
     "Disk": "files.disk",
     "Document": "journal.conversation_info",
+    "Done": "runtime.done",
     "Effect": "vocabulary.effects",
     "Effects": "vocabulary.effects",
     "EffectsOf": "vocabulary.effects",

@@ -22,6 +22,7 @@ _DOORS = {
         "gateway/served_calls.py",
         "mcp/values/call_results.py",
     },
+    "a notebook": {"vocabulary/texts/html_display.py"},
     "telemetry": {"observability/content.py", "observability/tracing.py"},
     "a portable form": {"session/portable_json.py"},
     "a definition that comes in": {

@@ -141,6 +141,7 @@ TYPES = [
     "Described",
     "Disk",
     "Document",
+    "Done",
     "Effect",
     "Effects",
     "EffectsOf",

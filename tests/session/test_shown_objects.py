@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolwire import BindingError, BoundValueError, Session, Store, Toolkit, ToolRegistry, ToolResult, ToolSpec
-from toolwire.vocabulary.texts.html_table import CELL_LIMIT, html_table
+from toolwire.vocabulary.texts.html_display import CELL_LIMIT, html_table
 
 SECRET = "s-3cr3t " * 100
 SCRIPT = "<script>alert(1)</script>"
@@ -66,9 +66,9 @@ async def test_objects_show_themselves_in_one_line_without_arguments(tmp_path: P
         done = await Session([pay], protocol="openai").turn(reply)
         final = await session.turn({"role": "assistant", "content": SECRET})
         shown = [repr(each) for each in (registry, session, store, turn, turn.suspended, done, final, Toolkit("a"))]
-    assert shown[:2] == ["<ToolRegistry: 1 tools>", "<Session 'openai': 1 tools, with a store>"]
+    assert shown[:2] == ["<ToolRegistry: 1 tool>", "<Session 'openai': 1 tool, with a store>"]
     assert f"<Suspended {turn.suspended.run_id!r}: 1 pending, pay>" in shown
-    assert "<Turn: 1 results, 0 failed>" in shown
+    assert "<Turn: 1 result, 0 failed>" in shown
     assert all("\n" not in line and len(line) < 200 for line in shown)
     assert not any("note" in line for line in shown)
     assert repr(store).endswith(" closed>")

@@ -108,9 +108,14 @@ class ProgramHost(Entered, Protocol):
 
 
 def code_execution_tool(
-    tools: Callable[[], Iterable[tuple[str, Tool]]], modules: Sequence[str] = PROGRAM_MODULES
+    tools: Callable[[], Iterable[tuple[str, Tool]]],
+    modules: Sequence[str] = PROGRAM_MODULES,
+    function: Callable[[str], ToolResult] | None = None,
 ) -> Tool:
-    """Returns the tool as models see it. Its description lists the signatures of `tools()`, read anew each time."""
+    """Returns the tool as models see it. Its description lists the signatures of `tools()`, read anew each time.
+
+    `function` runs a program for an owner who calls the tool itself, and not by a registry.
+    """
     usable = f"Modules that it may import: {' '.join(modules)}."
 
     def describe() -> str:
@@ -132,6 +137,7 @@ def code_execution_tool(
             "required": ["code"],
             "additionalProperties": False,
         },
+        function=function,
     )
 
 

@@ -16,6 +16,7 @@ from toolwire.definition.tool import Permission
 from toolwire.facade.mcp_offer import Offer, server_of
 from toolwire.facade.pin_watch import watch_pins
 from toolwire.invocation.scope import Scope
+from toolwire.runtime.done import Done
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class McpServers:
         permission: Permission | None = None,
         pins: str | Path | None = None,
         accept: Accept = "first",
-    ) -> None:
-        """Adds the tools of an MCP server, under the names `server/tool`. Blocks until they are known.
+    ) -> Done:
+        """Adds the tools of an MCP server, under the names `server/tool`. Blocks until they are known, also if awaited.
 
         A person confirms each call, unless a rule or `permission` says otherwise: a server's own hints are not trusted.
         Tool names in `enable_funcs`, `disable_funcs` and `preset_kwargs_mapping` are the server's own. A tool that
@@ -115,9 +116,9 @@ class McpServers:
             pins=McpPins(pins),
             accept=checked_accept(accept),
         )
-        self._take_mcp_offer(offer)
+        return self._take_mcp_offer(offer)
 
-    def _take_mcp_offer(self, offer: Offer) -> None:
+    def _take_mcp_offer(self, offer: Offer) -> Done:
         name = offer.client.name
         with self._mcp_lock:
             if name in self._mcp_clients:
@@ -126,6 +127,7 @@ class McpServers:
             self._mcp_clients[name], self._mcp_offers[name] = offer.client, offer
             self._watch_mcp_pins(offer)
         offer.client.watch_tools(lambda: self._mcp_tools_changed(offer))
+        return Done()
 
     def _mcp_tools_changed(self, offer: Offer) -> None:
         """Makes the registered tools of a server those that it has now. A tool that is unchanged stays as it is."""
@@ -269,8 +271,10 @@ class McpServers:
             self._call_scope.catalogue.lacks_tools()
         return problems
 
-    def remove_mcp_servers(self, names: Iterable[str]) -> None:
+    def remove_mcp_servers(self, names: Iterable[str]) -> Done:
         """Removes the tools of these servers and ends their connections: all of them, or none when one is unknown.
+
+        The return value may be awaited.
 
         Raises:
             RegistrationError: No server of that name is registered here.
@@ -291,6 +295,7 @@ class McpServers:
             self._mcp_offers.pop(name)
             self._mcp_entries.pop(name, None)
             _close(self._mcp_clients.pop(name))
+        return Done()
 
 
 def _check_group(scope: Scope, group_name: str) -> None:

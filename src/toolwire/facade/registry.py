@@ -204,18 +204,21 @@ class ToolRegistry(BuiltInTools):
         return [entry.handle for entry in self._parts.scope.catalogue]
 
     def to_toolspecs(self) -> dict[str, ToolSpec]:
-        """Returns a live `ToolSpec` for each tool, by name: a binding on it also counts for this registry's calls."""
+        """Returns a live `ToolSpec` for each tool, by name, `code_execution` included if it is enabled.
+
+        Each has `name`, `description` and `input_schema`, and a form for each provider. A binding on it also counts for
+        this registry's calls.
+        """
         from toolwire.facade.tools.tool_spec import ToolSpec
 
         return {
             entry.name: entry.handle if isinstance(entry.handle, ToolSpec) else ToolSpec(entry.tool)
             for entry in self._parts.scope.catalogue
-            if entry.composite is None
         }
 
     def list_toolspecs(self) -> list[str]:
         """Returns the names of `to_toolspecs()`."""
-        return [entry.name for entry in self._parts.scope.catalogue if entry.composite is None]
+        return [entry.name for entry in self._parts.scope.catalogue]
 
     # -- calling ------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_log import StoreLog
+from toolwire.journal.twins import async_twin
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
 from toolwire.runtime.runtime import Runtime, default_runtime
@@ -39,6 +40,9 @@ RUNS_LISTED = 100
 
 class Store(StoreLog, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
+
+    Each method that waits for the database has a twin for callers that run an event loop. Its name has an `a` before
+    it: `await store.asave_document(...)`, `await Store.aopen(url)`.
 
     Runs, their calls, requests and decisions are encrypted. The log is not. It holds the arguments and results of
     logged calls after redaction (`journal/log/redaction.py`). Anyone with access to the database can read them.
@@ -87,6 +91,13 @@ class Store(StoreLog, Conversations):
             )
         store._database.handles.add(store)
         return store
+
+    @classmethod
+    async def aopen(
+        cls, url: str, *, key: bytes | None = None, prepared: bool = True, pool_size: int = READERS + 1
+    ) -> Store:
+        """Works as `open`, and waits in a thread: it does not block the event loop."""
+        return await asyncio.to_thread(cls.open, url, key=key, prepared=prepared, pool_size=pool_size)
 
     def __repr__(self) -> str:
         return f"<Store {self.url!r}{' closed' if self._is_closed else ''}>"
@@ -199,6 +210,8 @@ class Store(StoreLog, Conversations):
             query = query.where(RUNS.c.created_at < before)
         return self._infos(query)
 
+    aruns = async_twin(runs)
+
     def run(self, run_id: str) -> RunInfo:
         """Returns one run.
 
@@ -209,6 +222,8 @@ class Store(StoreLog, Conversations):
         if not found:
             raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
         return found[0]
+
+    arun = async_twin(run)
 
     def calls(self, run_id: str) -> list[RecordedCall]:
         """Returns the calls of a run that began or ended, in the order of their starts, inner calls with their parent.
@@ -225,6 +240,8 @@ class Store(StoreLog, Conversations):
 
         return database.read(read, is_one_state=True)
 
+    acalls = async_twin(calls)
+
     def forget(self, *, before: float) -> int:
         """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
 
@@ -236,6 +253,8 @@ class Store(StoreLog, Conversations):
         while found := database.run(lambda connection: forget(connection, database.sealer, before)).result():
             count += found
         return count
+
+    aforget = async_twin(forget)
 
     def _infos(self, query: Any) -> list[RunInfo]:
         database = self._database
@@ -253,6 +272,8 @@ class Store(StoreLog, Conversations):
         database = self._database
         return database.read(lambda connection: approvals.pending(connection, database.sealer, run_id, time.time()))
 
+    apending = async_twin(pending)
+
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
         """Returns a request, with the decision that counts if it has one.
 
@@ -267,6 +288,8 @@ class Store(StoreLog, Conversations):
             raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
         return found
 
+    arequest = async_twin(request)
+
     def decide(self, request_id: str, decision: Decision) -> Decision:
         """Decides a request from any process and returns the recorded decision. Blocks until it is durable.
 
@@ -279,10 +302,14 @@ class Store(StoreLog, Conversations):
             lambda connection: approvals.decide(connection, database.sealer, request_id, decision)
         ).result()
 
+    adecide = async_twin(decide)
+
     def rules(self, run_id: str | None = None) -> list[Rule]:
         """Returns the rules that people chose to remember, oldest first; None selects all runs."""
         database = self._database
         return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
+
+    arules = async_twin(rules)
 
     def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
         """Returns the decisions that carry a rule, each with its request, oldest first; None selects all runs.
@@ -292,6 +319,8 @@ class Store(StoreLog, Conversations):
         """
         database = self._database
         return database.read(lambda connection: approvals.decided_to_remember(connection, database.sealer, run_id))
+
+    aremembered = async_twin(remembered)
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
@@ -311,6 +340,8 @@ class Store(StoreLog, Conversations):
             if not database.handles:
                 self._runtime.close_part(self._part)
 
+    aclose = async_twin(close)
+
     def __enter__(self) -> Self:
         return self
 
@@ -321,8 +352,7 @@ class Store(StoreLog, Conversations):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # Closing waits for the disk, which would block the event loop.
-        await asyncio.to_thread(self.close)
+        await self.aclose()
 
     @property
     def _part(self) -> str:

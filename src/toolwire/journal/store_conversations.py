@@ -14,6 +14,7 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import conversations, documents
 from toolwire.journal.ledger.documents import Save
 from toolwire.journal.ledger.parts import Parts, split
+from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
@@ -41,6 +42,8 @@ class Conversations(ABC):
         database = self._database
         return database.read(lambda connection: conversations.infos(connection, database.sealer, limit))
 
+    aconversations = async_twin(conversations)
+
     def document(self, conversation: str, *, caller: Caller | None = None) -> Document:
         """Returns the document of a conversation. Without one, its value is None and its version 0.
 
@@ -56,6 +59,8 @@ class Conversations(ABC):
             lambda connection: documents.document(connection, database.sealer, name, caller),
             is_one_state=True,
         )
+
+    adocument = async_twin(document)
 
     def save_document(self, conversation: str, value: Any, *, version: int, caller: Caller | None = None) -> int:
         """Replaces the document of a conversation, and returns its new version. Blocks until it is durable.
@@ -75,6 +80,8 @@ class Conversations(ABC):
         save = Save(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
         return _save(database, save, parts)
 
+    asave_document = async_twin(save_document)
+
     def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
         """Returns the tool groups that were active at the end of the conversation's last turn.
 
@@ -86,6 +93,8 @@ class Conversations(ABC):
         """
         database, name = self._database, check_name(conversation)
         return database.read(lambda connection: conversations.active_groups(connection, database.sealer, name, caller))
+
+    aactive_groups = async_twin(active_groups)
 
     def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> Future[None]:
         """Records the active tool groups of a conversation. A new one belongs to `caller`.

@@ -23,6 +23,7 @@ from toolwire.journal.log.pruning import Prune, pruned
 from toolwire.journal.log.rows import LogFilter, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM, index_more
+from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 
 FOLLOWED_AT_ONCE = 500
@@ -55,6 +56,8 @@ class StoreLog(ABC):
             lambda connection: log_rows.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
         )
 
+    alog = async_twin(log)
+
     def _ready(self, wanted: LogFilter | None = None) -> Database:
         """Returns the database when all events so far are written, and indexed if the filter needs that."""
         database = self._database
@@ -67,6 +70,8 @@ class StoreLog(ABC):
     def log_tree(self, run_id: str) -> list[LogRow]:
         """Returns the rows of a run and of all calls that its programs made, in the order of the log."""
         return self._ready().read(lambda connection: log_rows.tree(connection, run_id))
+
+    alog_tree = async_twin(log_tree)
 
     def stats(self, *, by: StatsBy = "tool", since: float | None = None) -> list[CallStats]:
         """Returns how many calls ended, how many failed and how long they took, for each value of a column.
@@ -81,9 +86,13 @@ class StoreLog(ABC):
             raise ConfigurationError(f"Store.stats(by={by!r}): write one of {', '.join(get_args(StatsBy))}")
         return self._ready().read(lambda connection: stats(connection, by, since))
 
+    astats = async_twin(stats)
+
     def log_length(self, wanted: LogFilter | None = None) -> int:
         """Returns the number of rows that match."""
         return self._ready(wanted).read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
+
+    alog_length = async_twin(log_length)
 
     def follow(self, after: int = 0) -> Follow:
         """Returns an iterator over the rows after `after` in order, then over new rows as they come.
@@ -145,6 +154,8 @@ class StoreLog(ABC):
 
         return database.read(check, is_one_state=True)
 
+    averify = async_twin(verify)
+
     def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
         """Drops the oldest rows of the log and returns their number. The rest of the log can still be verified.
 
@@ -153,6 +164,8 @@ class StoreLog(ABC):
         pruned.
         """
         return self.prune_later(before=before, keep=keep).result()
+
+    aprune = async_twin(prune)
 
     def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
         """Does the same without blocking; the future resolves to the number of rows."""

@@ -1,4 +1,4 @@
-"""Clients of MCP servers. The SDK is imported with the first connection."""
+"""Clients of MCP servers. The SDK is imported with the first connection, or with a server in memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
 from toolwire.mcp.offered.passed_on import PassedOn
 from toolwire.mcp.tool_function import MCPToolFunction
+from toolwire.runtime.done import Done
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.errors import CallNotSent, ConfigurationError, RegistrationError
 
@@ -78,11 +79,11 @@ class StatefulClientBase(MCPClientBase):
     """A client with a connection, which `connect` opens and `close` ends. Usable with `with`."""
 
     @abstractmethod
-    def connect(self) -> None:
+    def connect(self) -> Done | None:
         """Connects to the server, and returns once its tools are known."""
 
     @abstractmethod
-    def close(self) -> None:
+    def close(self) -> Done | None:
         """Ends the connection."""
 
     @property
@@ -197,8 +198,19 @@ class MCPClient(StatefulClientBase):
 
     @classmethod
     def in_memory(cls, name: str, server: object, **limits: Unpack[McpLimitOptions]) -> Self:
-        """Returns a client of a `Server` or `MCPServer` of the SDK in this process. It runs in the client's thread."""
-        return cls(name, lambda _: lambda _: server, ClientLimits(**limits), is_in_memory=True)
+        """Returns a client of a server in this process. It runs in the client's thread.
+
+        `server` is a `Server` or `MCPServer` of the SDK, a `FastMCP` of the package fastmcp, or a transport of the SDK.
+
+        Raises:
+            ConfigurationError: It is none of these, the name or a limit cannot be used, or the extra `toolwire[mcp]` is
+                not installed.
+        """
+        cls._import_sdk()
+        from toolwire.mcp.streams import opener_of
+
+        opened, bounds = opener_of(server), ClientLimits(**limits)
+        return cls(name, lambda _: lambda _: opened(), bounds, is_in_memory=True)
 
     @classmethod
     def _at_url(cls, name: str, endpoint: Endpoint) -> Self:
@@ -263,7 +275,7 @@ class MCPClient(StatefulClientBase):
                 _LOG.exception("the changed tools of the MCP server %r could not be taken over", self.name)
 
     def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
-        """Returns a tool as a function. `name` is the server's own name for it.
+        """Returns a tool as a function. `name` is the server's own name for it. Awaiting the function returns it.
 
         Raises:
             RegistrationError: The server has no such tool.
@@ -295,21 +307,23 @@ class MCPClient(StatefulClientBase):
 
     # -- the connection -----------------------------------------------------------------------------------------
 
-    def connect(self) -> None:
-        """Connects to the server, and returns once its tools are known.
+    def connect(self) -> Done:
+        """Connects to the server, and returns once its tools are known. The return value may be awaited.
 
         Raises:
             ServerUnavailable: The server cannot be reached.
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
         self._connection.tools()
+        return Done()
 
-    def close(self) -> None:
+    def close(self) -> Done:
         """Ends the connection, and the server's process if it has one. Calls under way fail as `unknown_outcome`.
 
-        A later call connects again.
+        A later call connects again. The return value may be awaited.
         """
         default_runtime().close_part(self._key)
+        return Done()
 
     @property
     def is_connected(self) -> bool:

@@ -1,13 +1,20 @@
-"""The streams between the SDK and a transport: they notice the end of the connection and the start of each sending."""
+"""The streams between the SDK and a transport: they notice the end of the connection and the start of each sending.
+
+Also the streams to a server in this process.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
+from mcp.server import MCPServer, Server
+from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
@@ -15,6 +22,7 @@ from pydantic import ValidationError
 from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.sending import SENDING
 from toolwire.mcp.server_log import ServerLog
+from toolwire.vocabulary.errors import ConfigurationError
 
 Item = SessionMessage | Exception
 
@@ -118,3 +126,40 @@ async def watched(
     async with transport as (reading, writing):
         mended = MendedAnswers(log)
         yield ReadStream(reading, ended, mended), WriteStream(writing, mended)
+
+
+def opener_of(server: object) -> Callable[[], Any]:
+    """Returns a function that gives the server for one connection.
+
+    Raises:
+        ConfigurationError: It is not a server of the SDK or of FastMCP, nor a transport.
+    """
+    if _is_fastmcp(server):
+        return lambda: _fastmcp_streams(server)
+    if isinstance(server, Server | MCPServer | AbstractAsyncContextManager):
+        return lambda: cast("Any", server)
+    raise ConfigurationError(
+        f"in_memory(server={server!r:.80}): give a Server or MCPServer of the MCP SDK, a FastMCP server, a transport, "
+        "or ToolServer(...).in_memory()"
+    )
+
+
+def _is_fastmcp(server: object) -> bool:
+    # A server of FastMCP exists only after its package was imported.
+    package = sys.modules.get("fastmcp")
+    return package is not None and isinstance(server, package.FastMCP)
+
+
+@asynccontextmanager
+async def _fastmcp_streams(server: Any) -> AsyncGenerator[Any]:
+    """Runs the server as FastMCP's own client does: its lifespan is around the server of the SDK in it."""
+    # FastMCP has no public name for either: its own client in memory reads them too.
+    inner: Server[Any] = server._mcp_server  # noqa: SLF001
+    async with (
+        server._lifespan_manager(),  # noqa: SLF001
+        create_client_server_memory_streams() as (ours, theirs),
+        anyio.create_task_group() as running,
+    ):
+        running.start_soon(partial(inner.run, *theirs, inner.create_initialization_options()))
+        yield ours
+        running.cancel_scope.cancel()

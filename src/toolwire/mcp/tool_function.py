@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from toolwire.definition.tool import Tool
 from toolwire.mcp.convert import field_of, from_mcp, result_of_mcp
@@ -49,6 +49,11 @@ class MCPToolFunction:
 
     def __repr__(self) -> str:
         return f"<MCPToolFunction {self.server}/{self.name}>"
+
+    def __await__(self) -> Generator[None, None, Self]:
+        """Returns the function, for code that awaited `get_callable_function`."""
+        return self
+        yield
 
     @property
     def name(self) -> str:

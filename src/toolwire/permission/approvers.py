@@ -1,4 +1,4 @@
-"""Approvers: a person at a terminal, or a later decision. Any callable of the same shape is an approver too."""
+"""Approvers: a person at a terminal or a notebook, or a later decision. Any callable of this shape is an approver."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TextIO
@@ -15,6 +16,7 @@ from typing import Literal, TextIO
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.edits import read_edit
+from toolwire.permission.notebook_input import NotebookInput, notebook_input, type_in_cell
 from toolwire.permission.rendering import WIDTH, render
 from toolwire.permission.rule import RuleScope
 from toolwire.permission.visible import visible, visible_text
@@ -35,10 +37,10 @@ def later(request: ApprovalRequest) -> None:
 
 
 class ConsoleApprover:
-    """Asks a person at the terminal, one request at a time, from any thread.
+    """Asks a person at the terminal, or in the notebook whose cell makes the call.
 
-    Without a terminal, at the end of the input, and on Ctrl-C the call stays undecided and does not run. Keys typed
-    before the question are discarded.
+    Any thread may call it, and it asks one question at a time. Without a terminal or notebook, at the end of the
+    input, and on Ctrl-C the call stays undecided and does not run. Keys typed before the question are discarded.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class ConsoleApprover:
     ) -> None:
         """`input` and `output` default to standard input and standard error, looked up for each request.
 
+        In a notebook they default to the input field and the output of the running cell.
+
         `principal` is the name of the decider; None uses the user name of this process. With `remembers`, the person
         may also choose a rule for similar calls.
         """
@@ -60,7 +64,7 @@ class ConsoleApprover:
 
     def __call__(self, request: ApprovalRequest) -> Decision | None:
         """Returns the person's decision, or None if the call stays undecided."""
-        terminal = _terminal(*self._streams)
+        terminal = _screen(*self._streams)
         if terminal is None:
             return None
         with _ONE_AT_A_TIME:
@@ -71,7 +75,7 @@ class ConsoleApprover:
                     terminal.say("\nnot decided")
                 return None
 
-    def _asked(self, request: ApprovalRequest, terminal: _Terminal) -> Decision | None:
+    def _asked(self, request: ApprovalRequest, terminal: _Screen) -> Decision | None:
         now = time.time()
         if request.expires_at and now > request.expires_at:
             terminal.say(f"request {request.id} has expired; nothing to decide")
@@ -99,18 +103,18 @@ class ConsoleApprover:
             else:
                 decision = self._decision(said.lower(), request, terminal)
             if decision != "again":
-                return decision
+                return None if decision is None else self._made(request, decision, terminal.authn)
 
-    def _decision(self, said: str, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"] | None:
+    def _decision(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
         match said:
             case "y" | "yes":
-                return self._made(request, Decision(verdict="approve"))
+                return Decision(verdict="approve")
             case "n" | "no":
                 reason = terminal.line("reason for the model (may be empty): ")
-                return None if reason is None else self._made(request, Decision(verdict="deny", reason=reason))
+                return None if reason is None else Decision(verdict="deny", reason=reason)
             case "s":
                 reason = terminal.line("reason for the model (may be empty): ")
-                return None if reason is None else self._made(request, Decision(verdict="stop_run", reason=reason))
+                return None if reason is None else Decision(verdict="stop_run", reason=reason)
             case "e":
                 return self._edited(request, terminal)
             case "a" if self._remembers:
@@ -120,23 +124,22 @@ class ConsoleApprover:
             case _:
                 return "again"
 
-    def _answer(self, said: str, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"] | None:
+    def _answer(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
         match said:
             case "a":
                 # Imported here: the JSON schema validator takes a tenth of a second.
                 from toolwire.permission.console_question import EndOfInput, typed_answer
 
                 try:
-                    answer = typed_answer(request, terminal)
+                    return Decision(verdict="answer", answer=typed_answer(request, terminal))
                 except EndOfInput:
                     return None
-                return self._made(request, Decision(verdict="answer", answer=answer))
             case "n" | "no" | "s" | "l":
                 return self._decision(said, request, terminal)
             case _:
                 return "again"
 
-    def _edited(self, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"]:
+    def _edited(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
         text = terminal.line("all arguments as JSON, on one line (empty: back): ")
         if not text:
             return "again"
@@ -145,9 +148,9 @@ class ConsoleApprover:
         except DecisionRefused as refused:
             terminal.say(str(refused))
             return "again"
-        return self._made(request, Decision(verdict="edit", arguments=arguments))
+        return Decision(verdict="edit", arguments=arguments)
 
-    def _remembered(self, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"]:
+    def _remembered(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
         which = terminal.line("remember [1] these arguments, this run  [2] these, the session  [3] any, this run: ")
         chosen = _CHOICES.get(which or "")
         if chosen is None:
@@ -155,21 +158,21 @@ class ConsoleApprover:
         scope, same_arguments = chosen
         rule = rule_for(request, scope=scope, same_arguments=same_arguments)
         terminal.say(f"remembered: {visible(str(rule))}, scope {scope}")
-        return self._made(request, Decision(verdict="approve", remember=rule))
+        return Decision(verdict="approve", remember=rule)
 
-    def _made(self, request: ApprovalRequest, said: Decision) -> Decision:
+    def _made(self, request: ApprovalRequest, said: Decision, authn: str) -> Decision:
         principal = _user() if self._principal is None else self._principal
         return replace(
             said,
             request_id=request.id,
-            by=Decider(principal=principal, channel="console", authn="terminal"),
+            by=Decider(principal=principal, channel="console", authn=authn),
             at=time.time(),
             seen_arguments_digest=request.arguments_digest,
         )
 
 
 console_approver = ConsoleApprover()
-"""The approver at this process's own terminal."""
+"""The approver at this process's own terminal or notebook."""
 
 _KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later"
 _KEYS_WITHOUT_MEMORY = "[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later"
@@ -178,18 +181,26 @@ _CHOICES: dict[str, tuple[RuleScope, bool]] = {"1": ("run", True), "2": ("sessio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Terminal:
-    input: TextIO
+class _Screen(ABC):
+    """Where a person reads a request and types a line."""
+
     output: TextIO
+
+    @property
+    @abstractmethod
+    def authn(self) -> str:
+        """How the person proved who they are: `Decider.authn`."""
+
+    @abstractmethod
+    def line(self, question: str) -> str | None:
+        """Returns the typed line without surrounding spaces; None at the end of the input."""
+
+    @abstractmethod
+    def forget_typed(self) -> None:
+        """Discards typed input, so that a person cannot approve a call before seeing it."""
 
     def say(self, text: str) -> None:
         print(self._written(text), file=self.output, flush=True)
-
-    def line(self, question: str) -> str | None:
-        """Returns the typed line without surrounding spaces; None at the end of the input."""
-        print(question, end="", file=self.output, flush=True)
-        typed = self.input.readline()
-        return typed.strip() if typed else None
 
     def shown(self, request: ApprovalRequest, now: float) -> str:
         width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
@@ -207,14 +218,50 @@ class _Terminal:
             return False
         return True
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Terminal(_Screen):
+    input: TextIO
+
+    @property
+    def authn(self) -> str:
+        return "terminal"
+
+    def line(self, question: str) -> str | None:
+        print(question, end="", file=self.output, flush=True)
+        typed = self.input.readline()
+        return typed.strip() if typed else None
+
     def forget_typed(self) -> None:
-        """Discards typed input, so that a person cannot approve a call before seeing it."""
         if termios is not None:
             with suppress(OSError, ValueError, termios.error):
                 termios.tcflush(self.input.fileno(), termios.TCIFLUSH)
 
 
-def _terminal(given_input: TextIO | None, given_output: TextIO | None) -> _Terminal | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Notebook(_Screen):
+    ask: NotebookInput
+
+    @property
+    def authn(self) -> str:
+        return "notebook"
+
+    def line(self, question: str) -> str | None:
+        try:
+            return type_in_cell(self.ask, question).strip()
+        except EOFError:
+            return None
+        except NotImplementedError:
+            self.say("not decided: this notebook takes no input")
+            return None
+
+    def forget_typed(self) -> None:
+        """Does nothing, because a kernel drops earlier input itself."""
+
+
+def _screen(given_input: TextIO | None, given_output: TextIO | None) -> _Screen | None:
+    if given_input is None and given_output is None and (ask := notebook_input()) is not None:
+        return _Notebook(output=sys.stdout, ask=ask)
     reads = sys.stdin if given_input is None else given_input
     writes = sys.stderr if given_output is None else given_output
     for stream in (reads, writes):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
-from toolwire.vocabulary.blocks import is_block, is_blocks, text_of
+from toolwire.vocabulary.blocks import ContentBlock, is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.texts.counts import count_text
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.told import media_apart, show, told_output
@@ -105,7 +106,7 @@ class Isolation:
         return LEVELS.index(self.level) >= max(LEVELS.index(least), LEVELS.index("process"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProgramResult:
     """How a program ended. Its output and its calls are kept, however it ended.
 
@@ -144,6 +145,20 @@ class ProgramResult:
 
     def __str__(self) -> str:
         return self.for_model
+
+    def __repr__(self) -> str:
+        return f"<ProgramResult {self._summary}>"
+
+    @property
+    def _summary(self) -> str:
+        error = "" if self.error is None else f"{self.error.type}, "
+        return f"{self.status}: {error}{count_text(len(self.calls), 'call')}, {self.duration_s:.2f} s"
+
+    def _repr_html_(self) -> str:
+        """Returns the text for a model and the images of the value, which notebooks show. All texts are escaped."""
+        from toolwire.vocabulary.texts.html_display import html_images, html_text
+
+        return html_text(self.for_model) + html_images(_media_of(self.value)) + html_text(self._summary)
 
     @property
     def for_model(self) -> str:
@@ -219,6 +234,12 @@ def _size(text: str) -> int:
 def _joined(first: str, second: str) -> str:
     separator = "" if first.endswith("\n") else "\n"
     return f"{first}{separator}{second}"
+
+
+def _media_of(value: Any) -> list[ContentBlock]:
+    if is_block(value):
+        return [value]
+    return value if is_blocks(value) else media_apart(value)[1]
 
 
 def _value_text(value: Any) -> str:

@@ -12,6 +12,7 @@ from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.built_in.program_entry import modules_told
 from toolwire.facade.driving import awaited
+from toolwire.facade.named_tools import tools_html
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
 from toolwire.facade.policy_sources import PolicySource
@@ -49,6 +50,7 @@ from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counts import count_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -205,7 +207,13 @@ class Session(Traced, Observed):
 
     def __repr__(self) -> str:
         kept = "" if self._passes is None else ", with a store"
-        return f"<Session {self.protocol.name!r}: {len(self._scope.catalogue)} tools{kept}>"
+        return f"<Session {self.protocol.name!r}: {count_text(len(self._scope.catalogue), 'tool')}{kept}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the session with its tools as HTML, which notebooks show. All texts are escaped."""
+        from toolwire.vocabulary.texts.html_display import html_text
+
+        return html_text(repr(self)) + tools_html(self._scope.tools, self._scope.policy)
 
     def run_turn(
         self,

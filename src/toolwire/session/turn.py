@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from toolwire.permission.approval import ApprovalRequest
+from toolwire.permission.rendering import render
 from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult, result_html
+from toolwire.vocabulary.texts.counts import count_text
 
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
@@ -81,7 +86,19 @@ class Turn:
         if self.reply.is_refused:
             return "<Turn refused: see reply.problems>"
         failed = sum(not result.success for result in self.results)
-        return f"<Turn: {len(self.results)} results, {failed} failed>"
+        return f"<Turn: {count_text(len(self.results), 'result')}, {failed} failed>"
+
+    def _repr_html_(self) -> str:
+        """Returns the turn as HTML, which notebooks show: its results, requests or answer. All texts are escaped."""
+        from toolwire.vocabulary.texts.html_display import html_table, html_text
+
+        texts = [repr(self)] if self.answer is None else [self.answer]
+        if self.suspended is not None:
+            texts += map(_request_text, self.suspended.pending)
+        parts = [html_text(text) for text in texts]
+        if problems := [(one.place, one.message) for one in self.reply.problems if not one.repaired]:
+            parts.append(html_table(problems, head=("place", "problem")))
+        return "".join([*parts, *map(result_html, self.results)])
 
     @property
     def is_final(self) -> bool:
@@ -123,6 +140,13 @@ class Turn:
             return "\n".join(texts)
         reasons = [problem.message for problem in self.reply.problems if not problem.repaired]
         return "\n".join(result.text for result in self.results) or "\n".join(reasons)
+
+
+def _request_text(request: ApprovalRequest) -> str:
+    try:
+        return render(request, now=time.time())
+    except Unrepresentable as error:
+        return f"the call of request {request.id} cannot be shown: {error}"
 
 
 def answering(result: ToolResult, call: ToolCall) -> ToolResult:

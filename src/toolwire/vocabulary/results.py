@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
-from toolwire.vocabulary.calls import ToolCall, setters_of
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall, setters_of
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
@@ -31,7 +31,8 @@ class ToolResult:
         success: True if the call succeeded.
         data: The Python object that the tool returned.
         error: The error message, safe to show to a model; None on success.
-        metadata: Data that the tool or the invocation path adds; not shown to a model.
+        metadata: Data that the tool or the invocation path adds; not shown to a model. A program's call has its
+            `ProgramResult` as `program`.
         failure: The failure as data; None on success.
         blocks: The tool's own content blocks; empty if `content` is made from `data`. After a failure, the output
             before it.
@@ -142,6 +143,21 @@ class ToolResult:
         return [{"type": "text", "text": self.text}]
 
     @property
+    def program_value(self) -> Any:
+        """The value of the program that the call ran, as Python objects: `__result__`, or its last line's value.
+
+        `data` is then the text that the model reads. None if the program had no value or did not finish, and for a
+        call of another tool. Read from a store, the value is in JSON types.
+        """
+        if self.call is None or self.call.name != CODE_EXECUTION:
+            return None
+        program = self.metadata.get("program")
+        if isinstance(program, Mapping):
+            # A result that a store kept has all of its metadata in JSON types.
+            return cast("Mapping[str, Any]", program).get("value")
+        return getattr(program, "value", None)
+
+    @property
     def _failure_text(self) -> str:
         return "" if self.failure is None else f"{self.error}\n{self.failure.hint}"
 
@@ -158,12 +174,8 @@ class ToolResult:
         return cast("dict[str, Any]", value) if type(value) is dict else {"result": value}
 
     def _repr_html_(self) -> str:
-        """Returns the result as an HTML table, which notebooks show. All texts are escaped."""
-        from toolwire.vocabulary.texts.html_table import html_table
-
-        tool = "" if self.call is None else self.call.name
-        status = "success" if self.failure is None else self.failure.kind
-        return html_table([("tool", tool), ("status", status), ("text", self.text)])
+        """Returns the result as an HTML table and its images, which notebooks show. All texts are escaped."""
+        return result_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns success, data, error and metadata in JSON types.
@@ -180,6 +192,15 @@ class ToolResult:
 
 
 _set_success, _set_data, _set_error, _set_metadata, _set_failure, _set_blocks, _set_call = setters_of(ToolResult)
+
+
+def result_html(result: ToolResult) -> str:
+    """Returns the result as a table of its tool, its status and its text, and its images."""
+    from toolwire.vocabulary.texts.html_display import html_images, html_table
+
+    tool = "" if result.call is None else result.call.name
+    status = "success" if result.failure is None else result.failure.kind
+    return html_table([("tool", tool), ("status", status), ("text", result.text)]) + html_images(result.blocks)
 
 
 class CallFailed(ToolwireError):

@@ -71,7 +71,11 @@ def programs_entry(
     execution = CodeExecution(
         lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
     )
-    tool = code_execution_tool(lambda: offered(scope()), execution.modules)
+
+    def run(code: str) -> ToolResult:
+        return call_back(CODE_EXECUTION, {"code": code})
+
+    tool = code_execution_tool(lambda: offered(scope()), execution.modules, run)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, rebind=_rebound)
 

@@ -24,6 +24,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counts import count_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -76,7 +77,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         _ = self._call_scope
 
     def __repr__(self) -> str:
-        return f"<Toolkit {self.agent_name!r}: {len(self)} tools>"
+        return f"<Toolkit {self.agent_name!r}: {count_text(len(self), 'tool')}>"
 
     # -- what is here -------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.html_table import html_table
+from toolwire.vocabulary.texts.html_display import html_table
 from toolwire.vocabulary.values import plain
 
 VALUE_LIMIT_BYTES = 65_536

@@ -1,0 +1,57 @@
+"""Values as HTML for notebooks. All texts are escaped, because models and tools wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from toolwire.vocabulary.blocks import ContentBlock, is_media, shown
+from toolwire.vocabulary.texts.lone_surrogates import encodable_text
+
+CELL_LIMIT = 4_000
+"""Maximum number of characters of one text: a notebook keeps every output, and a person reads a page at most."""
+
+
+def html_table(rows: Iterable[Sequence[object]], *, head: Sequence[str] = ()) -> str:
+    """Returns the rows as a table. The first cell of a row is its heading if the table has no `head`."""
+    titles = "".join(f"<th>{_cut(title)}</th>" for title in head)
+    lines = [f"<tr>{titles}</tr>"] if head else []
+    for first, *others in rows:
+        kind = "td" if head else "th"
+        cells = "".join(f"<td>{html_text(value)}</td>" for value in others)
+        lines.append(f"<tr><{kind}>{_cut(first)}</{kind}>{cells}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_text(value: object) -> str:
+    """Returns the value's text, with its line breaks and spaces."""
+    return f"<pre>{_cut(value)}</pre>"
+
+
+def html_images(blocks: Iterable[ContentBlock]) -> str:
+    """Returns the images whose bytes are PNG, JPEG, GIF or WebP. Text, sounds and images elsewhere are left out.
+
+    The page itself holds their bytes. The browser loads no URL of a tool, which could carry private data away.
+    """
+    return "".join(map(_image, blocks))
+
+
+def _image(block: ContentBlock) -> str:
+    if not is_media(block):
+        return ""
+    source = cast("Any", shown(block))["source"]
+    if source["type"] != "base64" or not source["media_type"].startswith("image/"):
+        return ""
+    return f'<img src="{_escaped("data:{media_type};base64,{data}".format(**source))}" style="max-width: 100%">'
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    left = len(text) - CELL_LIMIT
+    return _escaped(text if left <= 0 else f"{text[:CELL_LIMIT]}... {left} more characters")
+
+
+def _escaped(text: str) -> str:
+    from html import escape
+
+    return escape(encodable_text(text))
