@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import ConfigurationError
@@ -36,14 +36,6 @@ class Interrupted(BaseException):
 
 EmitPort = Callable[[Any], Awaitable[None]]
 """Passes a part of the output, or a `Progress`, to the reader."""
-
-
-class NotesPort(Protocol):
-    """Keeps the notes of a call for its next pass."""
-
-    @property
-    def values(self) -> Sequence[Any]: ...
-    def add(self, value: Any) -> None: ...
 
 
 AskPort = Callable[[Question], Any]
@@ -88,6 +80,7 @@ class CallContext:
             "_ask",
             "_call",
             "_emit",
+            "_note",
             "_notes",
             "_scope",
             "_using",
@@ -115,7 +108,8 @@ class CallContext:
         call: CallPort,
         emit: EmitPort = silent,
         ask: AskPort | None = None,
-        notes: NotesPort | None = None,
+        note: Callable[[Any], None] | None = None,
+        notes: Callable[[], Sequence[Any]] = tuple,
         answers: Mapping[str, Any] | None = None,
         state: Any = None,
         caller: Caller = NOBODY,
@@ -127,6 +121,7 @@ class CallContext:
         self._call = call
         self._emit = emit
         self._ask = ask
+        self._note = note
         self._notes = notes
         self.answers = {} if answers is None else answers
         self.state = state
@@ -191,7 +186,7 @@ class CallContext:
     @property
     def notes(self) -> Sequence[Any]:
         """The notes of this call, those of its earlier passes first. Empty in a context that you create."""
-        return () if self._notes is None else self._notes.values
+        return self._notes()
 
     def note(self, value: Any) -> None:
         """Keeps a value in JSON types for the next pass of this call: at most 64 KB each, and 100 a call.
@@ -203,9 +198,9 @@ class CallContext:
             ConfigurationError: The value is not JSON or too long, the call has too many notes, or this context belongs
                 to no call.
         """
-        if self._notes is None:
+        if self._note is None:
             raise ConfigurationError("this context keeps no notes: context.note(...) works in the call of a tool")
-        self._notes.add(value)
+        self._note(value)
 
     def emit(self, part: Any, /) -> Awaitable[None]:
         """Emits a part of the output before the end: text, a block, a `ToolResponse` or any other value.
