@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import shutil
 import sys
 import threading
@@ -19,11 +18,7 @@ from toolwire.permission.rendering import WIDTH, render
 from toolwire.permission.rule import RuleScope
 from toolwire.permission.visible import visible, visible_text
 from toolwire.vocabulary.errors import Unrepresentable
-
-try:
-    import termios
-except ImportError:  # Windows has no input queue to flush
-    termios = None
+from toolwire.vocabulary.system import discard_typed, user_id
 
 _ONE_AT_A_TIME = threading.Lock()
 """A process has one terminal, so only one question is open at a time."""
@@ -209,9 +204,7 @@ class _Terminal:
 
     def forget_typed(self) -> None:
         """Discards typed input, so that a person cannot approve a call before seeing it."""
-        if termios is not None:
-            with suppress(OSError, ValueError, termios.error):
-                termios.tcflush(self.input.fileno(), termios.TCIFLUSH)
+        discard_typed(self.input)
 
 
 def _terminal(given_input: TextIO | None, given_output: TextIO | None) -> _Terminal | None:
@@ -228,4 +221,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return str(os.getuid()) if hasattr(os, "getuid") else ""
+        return user_id()

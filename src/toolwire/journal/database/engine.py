@@ -61,7 +61,7 @@ def make_engine(location: Location) -> Engine:
         return _postgres(location)
     try:
         # SQLite gives its side files the mode of the database file.
-        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         pass
     except OSError as error:
