@@ -12,7 +12,7 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
-from toolwire.vocabulary.media_bytes import image_type_of_base64
+from toolwire.vocabulary.foreign.media_bytes import image_type_of_base64
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
