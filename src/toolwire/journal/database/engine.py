@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from toolwire.journal.database.driver import is_begun, run
 from toolwire.journal.database.location import Location
+from toolwire.runtime.extras import install_command
 from toolwire.vocabulary.errors import StoreUnavailable
 
 BUSY_TIMEOUT_S = 10.0
@@ -87,7 +88,7 @@ def _postgres(location: Location) -> Engine:
             pool_pre_ping=True,
         )
     except ImportError as error:
-        raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
+        raise StoreUnavailable(f"PostgreSQL needs the driver psycopg\nRun: {install_command('postgres')}") from error
     event.listen(engine, "do_connect", connect)
     if not location.prepared:
         event.listen(engine, "begin", _limit)
