@@ -179,15 +179,17 @@ def tokens() -> Any:
 def what_needs_linux() -> Any:
     """What each thing says when it is made."""
     import toolwire
-    from toolwire import Session, ToolRegistry, workspace_tools
+    from toolwire import Session, ToolRegistry, WebFetchTool, workspace_tools
 
     said: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
-    logging.getLogger("toolwire.sandbox").addHandler(handler)
+    for log in ("toolwire.sandbox", "toolwire.tools"):
+        logging.getLogger(log).addHandler(handler)
     for _ in range(2):
         Session([add])
     ToolRegistry().enable_code_execution()
+    WebFetchTool()
     for refused in (lambda: workspace_tools(HERE), lambda: ToolRegistry().run_program("1")):
         try:
             refused()

@@ -64,11 +64,15 @@ def test_each_command_ends_as_on_linux(saw: dict[str, Any]) -> None:
 
 
 def test_what_needs_linux_says_so_when_it_is_made(system: str, saw: dict[str, Any]) -> None:
-    programs, folder, sandbox = saw["what_needs_linux"]
+    programs, pages, folder, sandbox = saw["what_needs_linux"]
     assert programs == (
         f"programs need Linux, and this is {system}: each program will be refused. Let the model make calls instead: "
         "Session(tools, protocol='json') for any chat model, or the format of its provider: 'openai', "
         "'openai-responses', 'anthropic' or 'gemini'."
+    )
+    assert pages == (
+        f"web_fetch reads HTML and PDF in a process that Linux confines, and this is {system}: it reads only text and "
+        "JSON"
     )
     assert folder == (
         "ConfigurationError: the tools of one folder need Linux, whose kernel keeps each path inside of it, and this "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import toolwire
 from toolwire.cli.output import Output
-from toolwire.vocabulary.system import on_hangup
+from toolwire.vocabulary.system import call_on_hangup
 
 LOOK_S = 1.0
 """Seconds between two looks at a file. A person who has just saved it expects the change at once."""
@@ -35,7 +35,7 @@ class ConfigWatch:
         """
         told, first = threading.Event(), _content(file)
         self._told.append(told)
-        on_hangup(lambda: [one.set() for one in self._told])
+        call_on_hangup(lambda: [one.set() for one in self._told])
 
         def run(update: Update) -> None:
             seen = used = first

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.vocabulary.blocks import ContentBlock, text_of
-from toolwire.vocabulary.system import at_fork
+from toolwire.vocabulary.system import call_at_fork
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 _SUFFIX_BYTES = 4
@@ -34,7 +34,7 @@ class _Ids:
 
 _IDS = _Ids()
 # Otherwise a forked child would reuse its parent's ids.
-at_fork(after_in_child=_IDS.renew)
+call_at_fork(after_in_child=_IDS.renew)
 
 
 @dataclass(slots=True)

@@ -7,10 +7,8 @@ of `os.open` private to the process.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +18,8 @@ from typing import TextIO
 
 if sys.platform == "win32":
     import msvcrt
+    import shutil
+    import subprocess
 else:
     import fcntl
     import termios
@@ -44,7 +44,7 @@ _LOCK_PLACE = 1 << 30
 def _nothing() -> None: ...
 
 
-def at_fork(
+def call_at_fork(
     *,
     after_in_child: Callable[[], object],
     before: Callable[[], object] = _nothing,
@@ -113,7 +113,7 @@ def discard_typed(terminal: TextIO) -> None:
         termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
 
 
-def on_hangup(call: Callable[[], object]) -> None:
+def call_on_hangup(call: Callable[[], object]) -> None:
     """Calls the function on each SIGHUP, where that signal exists. Only the main thread may do this."""
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, lambda _number, _frame: call())

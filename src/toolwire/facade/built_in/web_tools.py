@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
 from toolwire.runtime.extras import PAGE_PACKAGES, install_command, packages_of, require_packages
+from toolwire.vocabulary import system
 from toolwire.vocabulary.effects import Effect, Effects, Seen
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.vocabulary.results import ToolResult
@@ -64,6 +65,12 @@ class WebFetchTool(BaseTool):
             from toolwire.web.page_cache import Pages
         require_packages("web", "web_fetch", PAGE_PACKAGES)
         self._pages = Pages(allow)
+        if not system.IS_LINUX:
+            _LOG.warning(
+                "web_fetch reads HTML and PDF in a process that Linux confines, and this is %s: it reads only text and "
+                "JSON",
+                system.PLATFORM,
+            )
 
     def get_parameters(self) -> list[ToolParameter]:
         """Returns the parameters, in order."""
