@@ -15,7 +15,7 @@ from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_
 from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.foreign.media_bytes import image_type
+from toolwire.vocabulary.media_bytes import image_type
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""

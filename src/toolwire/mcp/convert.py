@@ -13,7 +13,7 @@ from toolwire.definition.tool import Tool
 from toolwire.runtime.extras import packages_of
 from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
 from toolwire.vocabulary.errors import DefinitionError
-from toolwire.vocabulary.foreign.media_bytes import image_type_of_base64
+from toolwire.vocabulary.media_bytes import image_type_of_base64
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:

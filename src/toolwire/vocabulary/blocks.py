@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.foreign.media_bytes import Media, read_media
+from toolwire.vocabulary.media_bytes import Media, read_media
 
 
 class Annotations(TypedDict, total=False):

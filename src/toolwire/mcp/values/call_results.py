@@ -10,7 +10,7 @@ import mcp_types as types
 
 from toolwire.vocabulary.blocks import ContentBlock, is_block
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.foreign.media_bytes import read_media
+from toolwire.vocabulary.media_bytes import read_media
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 from toolwire.vocabulary.values import plain

@@ -1,1 +1,1 @@
-"""Values of other libraries, and formats of media. No other library is imported to read them."""
+"""Values of other libraries, which toolwire does not import."""
