@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 PYTHON_313 ?= python3.13
 VENV_313 := .venv-3.13
-VENV_ELSEWHERE = .venv-$(shell $(PYTHON) -c 'import sys; print("elsewhere-%d.%d" % sys.version_info[:2])')
+VENV_ELSEWHERE = .venv-$(shell $(PYTHON) -c 'import sys; print("elsewhere-%d.%d" % sys.version_info[:2])' 2> /dev/null)
 # The demo needs the package alone: it uses the whole environment only if that is there.
 DEMO := $(if $(wildcard $(VENV)/.stamp),$(VENV),.venv-demo)
 export UV_COMPILE_BYTECODE := 1
