@@ -41,6 +41,8 @@ MORE = {
     "toolwire.builtin.code_execution": {"sandbox"},
     "toolwire.builtin.program_record": {"sandbox"},
     "toolwire.builtin.tool_groups": {"catalogue"},
+    "toolwire.cli.commands.mcp_command": {"vocabulary"},
+    "toolwire.cli.config_watch": {"vocabulary"},
 }
 """Modules that may import a layer that the rest of their folder may not."""
 

@@ -13,8 +13,8 @@ from tests.patience import PATIENCE_S
 DEMO = ROOT / "examples" / "demo"
 WITHOUT_SANDBOX = """
 import asyncio, runpy, sys, tempfile
-from toolwire.sandbox import zygote
-sys.platform = 'darwin'
+from toolwire.vocabulary import system
+system.IS_LINUX, system.PLATFORM = False, 'darwin'
 runpy.run_path({!r}, run_name='__main__')
 """
 TEN = 10

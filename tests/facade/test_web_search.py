@@ -364,12 +364,11 @@ async def test_ddgs_needs_no_key_and_gives_the_same_shape(monkeypatch: pytest.Mo
 
 
 def test_without_the_packages_the_developer_reads_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web,ddgs\]'"):
         WebSearchTool("ddgs")
-    monkeypatch.setitem(sys.modules, "toolwire.web.searching", None)
+    monkeypatch.delitem(sys.modules, "toolwire.web.searching")
+    monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web\]'"):
         WebSearchTool("bocha", key="k-1")
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolwire import ToolRegistry, ToolResult, workspace_tools
-from toolwire.facade.built_in import pdf_text as module
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web import page_reader
+
+LACKS = "pypdfium2"
 
 
 def pdf(*pages: str) -> bytes:
@@ -87,15 +89,12 @@ def test_a_long_pdf_says_where_its_text_is_cut(tmp_path: Path, monkeypatch: pyte
 def test_without_the_extra_the_model_reads_why_and_the_operator_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def missing(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(module, "find_spec", missing)
+    monkeypatch.setitem(sys.modules, LACKS, None)
     with caplog.at_level(logging.WARNING, "toolwire.tools"):
         result = read(tmp_path, PLAN)
     assert result.error == "/workspace/plan.pdf is a PDF, which cannot be read here: ask the user for its text"
-    assert [record.getMessage() for record in caplog.records] == [
-        "A PDF was not read, because packages are missing: pip install 'toolwire[web]'"
+    assert caplog.messages == [
+        f"A PDF was not read: reading a PDF needs the package '{LACKS}', which is not here: pip install 'toolwire[web]'"
     ]
 
 

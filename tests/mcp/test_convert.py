@@ -109,7 +109,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     with pytest.raises(ConfigurationError) as failed:
         to_mcp(from_mcp(old_spelling()))
-    assert str(failed.value) == "MCP values need a package that is not here: pip install 'toolwire[mcp]'"
+    assert str(failed.value) == "to_mcp needs the package 'mcp_types', which is not here: pip install 'toolwire[mcp]'"
 
 
 def test_parameters_of_a_server_that_look_alike_are_numbered_and_each_gets_its_own_value() -> None:

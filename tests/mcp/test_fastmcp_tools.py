@@ -335,4 +335,6 @@ def test_without_the_package_the_extra_is_named(package: str, monkeypatch: pytes
     for call in (ToolSpec.from_function(add).to_fastmcp, lambda: ToolSpec.from_fastmcp(object())):
         with pytest.raises(ConfigurationError) as failed:
             call()
-        assert str(failed.value) == "FastMCP needs a package that is not here: pip install 'toolwire[fastmcp]'"
+        assert str(failed.value) == (
+            f"a tool of FastMCP needs the package {package!r}, which is not here: pip install 'toolwire[fastmcp]'"
+        )

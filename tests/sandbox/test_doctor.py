@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tests.cli.command_line import Ended, run_here
+from tests.elsewhere.answers import pretend_system
 from tests.sandbox.child.kernel.weakened import has_namespaces
 from toolwire import doctor
 from toolwire.doctor import Diagnosis, diagnose
-from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.isolation import Layer, diagnosis_of
 from toolwire.sandbox.report import Isolation
 
@@ -50,7 +50,7 @@ def test_layers_that_do_not_hold_say_what_brings_them() -> None:
 
 
 def test_where_no_sandbox_can_be_started_the_problem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zygote_module.sys, "platform", "darwin")
+    pretend_system("darwin", monkeypatch)
     found = diagnose()
     monkeypatch.undo()
     assert found == Diagnosis(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.elsewhere.answers import pretend_system
 from tests.patience import PATIENCE_S
 from tests.sandbox.child.kernel.weakened import weakened
 from tests.sandbox.programs import FakeTools, Runner
@@ -214,7 +215,7 @@ def test_a_zygote_that_does_not_start_says_what_failed() -> None:
 def test_another_system_is_told_that_programs_do_not_run_there(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zygote_module.sys, "platform", "win32")
+    pretend_system("win32", monkeypatch)
     with pytest.raises(SandboxUnavailable) as refusal:
         Runner(sandbox)("1")
     monkeypatch.undo()

@@ -66,6 +66,8 @@ def test_ids_are_texts_that_sort_by_the_time_they_were_made_and_none_is_given_tw
     assert len(set(made)) == len(made)
 
 
+# Python 3.12 and later warn of a fork while there are threads, which the runner of tests has.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_ids_of_threads_and_of_a_forked_child_are_all_different() -> None:
     found: list[str] = []
 

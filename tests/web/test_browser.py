@@ -8,7 +8,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Error
 
+from tests.elsewhere.answers import pretend_system
 from tests.patience import until
 from tests.web.attacking_page import WAYS, Attack, attacking, browser_processes
 from toolwire import ToolRegistry, ToolResult, WebFetchTool
@@ -343,7 +343,7 @@ def test_a_machine_that_cannot_confine_a_browser_says_what_to_run(
     programs: list[str], user: int, platform: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(monkeypatch, *programs, user=user)
-    monkeypatch.setattr(sys, "platform", platform)
+    pretend_system(platform, monkeypatch)
     with pytest.raises(SandboxUnavailable) as refused:
         browser._command()
     assert str(refused.value) == f"web_fetch renders pages in a confined browser, and {why}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import toolwire
 from toolwire.cli.output import Output
+from toolwire.vocabulary.system import call_on_hangup
 
 LOOK_S = 1.0
 """Seconds between two looks at a file. A person who has just saved it expects the change at once."""
@@ -35,7 +35,7 @@ class ConfigWatch:
         """
         told, first = threading.Event(), _content(file)
         self._told.append(told)
-        signal.signal(signal.SIGHUP, lambda _number, _frame: [one.set() for one in self._told])
+        call_on_hangup(lambda: [one.set() for one in self._told])
 
         def run(update: Update) -> None:
             seen = used = first

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.shape import Spread
-from toolwire.definition.signature import EMPTY, Signature, read_signature
+from toolwire.definition.signature import EMPTY, Signature, inspect_signature, read_signature
 from toolwire.definition.words import nearest_hint
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -22,7 +22,7 @@ def signature_of(function: Callable[..., Any], label: str) -> Signature | None:
     if not callable(cast("object", function)):
         raise DefinitionError(f"{label}: function={function!r} cannot be called")
     try:
-        parameters = inspect.signature(function).parameters
+        parameters = inspect_signature(function).parameters
     except (ValueError, TypeError):
         return None
     read = read_signature(function, label)

@@ -16,6 +16,9 @@ from toolwire.definition.shape import ParameterKind, Spread
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import DefinitionError
 
+if sys.version_info >= (3, 14):
+    import annotationlib
+
 EMPTY = inspect.Parameter.empty
 
 
@@ -57,6 +60,23 @@ class Signature:
         return not self.is_async and isinstance(kind, type) and issubclass(kind, Future)
 
 
+def inspect_signature(function: Callable[..., Any], *, follow_wrapped: bool = True) -> inspect.Signature:
+    """Returns the signature, in which an annotation may be a text or a ForwardRef.
+
+    Raises:
+        ValueError: The callable has no signature that Python can read.
+        TypeError: The same, or it is not callable.
+    """
+    if sys.version_info < (3, 14):
+        return inspect.signature(function, follow_wrapped=follow_wrapped)
+    forward = annotationlib.Format.FORWARDREF
+    try:
+        return inspect.signature(function, follow_wrapped=follow_wrapped, annotation_format=forward)
+    except Exception as error:
+        # These versions run the code of annotations only now, and it may raise anything.
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
 def read_signature(function: Callable[..., Any], label: str) -> Signature:
     """Reads the signature of a callable.
 
@@ -66,7 +86,7 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     """
     _refuse_uncallable(function, label)
     try:
-        signature = inspect.signature(function)
+        signature = inspect_signature(function)
     except (ValueError, TypeError) as error:
         raise DefinitionError(
             f"{label} has no signature that Python can read: wrap it in a function with annotated parameters"
@@ -115,7 +135,7 @@ def _unbound_from(function: Any) -> str:
     owner = path.rpartition(".")[2]
     if not path or owner == "<locals>":
         return ""
-    first = next(iter(inspect.signature(function).parameters.values()), None)
+    first = next(iter(inspect_signature(function).parameters.values()), None)
     if first is None or first.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
         return ""
     # In its class's body the class does not exist yet. Later a static method is told apart by its entry there.
@@ -146,7 +166,7 @@ def _check_wrapper(function: Any, signature: inspect.Signature, label: str) -> N
     if not hasattr(function, "__wrapped__") or "__signature__" in getattr(function, "__dict__", {}):
         return
     try:
-        own = inspect.signature(function, follow_wrapped=False).parameters
+        own = inspect_signature(function, follow_wrapped=False).parameters
     except (ValueError, TypeError):
         # A wrapper written in C, such as that of `functools.cache`, passes everything on.
         return
@@ -189,11 +209,11 @@ def plain_function(function: Callable[..., Any]) -> Any:
 def spread_for(arguments: tuple[Argument, ...], context: str | None, function: Callable[..., Any]) -> Spread | None:
     """Returns the way to call the callable with values by name. None if `function(**values)` works."""
     if all(argument.kind in ("either", "keyword_only") for argument in arguments):
-        context_kind = inspect.signature(function).parameters[context].kind if context is not None else None
+        context_kind = inspect_signature(function).parameters[context].kind if context is not None else None
         if context_kind is not inspect.Parameter.POSITIONAL_ONLY:
             return None
     # Only arguments before `*rest` are passed by position, and only if there is a rest after them.
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = list(inspect_signature(function).parameters.values())
     return functools.partial(_spread, [(parameter.name, _KINDS[parameter.kind]) for parameter in parameters])
 
 
@@ -243,9 +263,10 @@ def _resolve(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> t
         return typing.get_type_hints(holder, *names, include_extras=True)["it"], ""
     except NameError as error:
         return EMPTY, error.name or str(annotation)
-    except (TypeError, SyntaxError, AttributeError):
-        # typing does not accept this as a type, but pydantic may.
-        return (EMPTY, annotation) if isinstance(annotation, str) else (annotation, "")
+    except Exception:  # noqa: BLE001 - this runs the code of an annotation
+        # If it is a type, typing does not accept it, but pydantic may.
+        written = annotation.__forward_arg__ if isinstance(annotation, typing.ForwardRef) else annotation
+        return (EMPTY, written) if isinstance(written, str) else (annotation, "")
 
 
 def _names_in_sight(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Any]]:

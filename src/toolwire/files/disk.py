@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import stat
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 from toolwire.files.beneath import Open, chosen, rename_to_free_name
 from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, told
+from toolwire.vocabulary.system import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, try_lock
 
 FILE_LIMIT_BYTES = 10 * 1024 * 1024
 """Maximum bytes of a file that is read or written. More is not work for a model."""
@@ -21,8 +21,8 @@ LOCK_WAIT_S = 5.0
 STALE_S = 60.0
 """Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | O_DIRECTORY
+_FILE = os.O_RDONLY | O_NONBLOCK | O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,12 +277,8 @@ def locked(descriptor: int, refusal: str) -> Generator[None]:
         FileRefused: Another program holds it for longer than `LOCK_WAIT_S`. `refusal` is the message.
     """
     until = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise FileRefused(refusal) from None
-            time.sleep(0.002)
+    while not try_lock(descriptor):
+        if time.monotonic() > until:
+            raise FileRefused(refusal)
+        time.sleep(0.002)
     yield

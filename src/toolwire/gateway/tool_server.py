@@ -13,6 +13,7 @@ from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.protocols.native.openai import OpenAi
+from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import ConfigurationError
@@ -127,7 +128,8 @@ class ToolServer:
         Raises:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
-        return self._sdk_server()
+        with packages_of("mcp", "ToolServer"):
+            return self._sdk_server()
 
     def asgi(self) -> ASGIApp:
         """Returns an ASGI application that serves streamable HTTP at `/mcp`. Each call makes one.
@@ -137,10 +139,10 @@ class ToolServer:
         Raises:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
-        server = self._sdk_server()
-        from toolwire.gateway.http_app import http_app
+        with packages_of("mcp", "ToolServer"):
+            from toolwire.gateway.http_app import http_app
 
-        return http_app(server, self._access, self._limits)
+            return http_app(self._sdk_server(), self._access, self._limits)
 
     def run_http(
         self, host: str = "127.0.0.1", port: int = 8000, *, on_start: Callable[[str], Any] | None = None
@@ -152,10 +154,11 @@ class ToolServer:
         Raises:
             ConfigurationError: The address cannot be used, or the extra `toolwire[mcp]` is not installed.
         """
-        server = self._sdk_server()
-        from toolwire.gateway.http_process import run_http
+        with packages_of("mcp", "ToolServer"):
+            from toolwire.gateway.http_process import run_http
 
-        run_http(server, self._parts.slots, self._access, self._limits, host, port, on_start)
+            server, access = self._sdk_server(), self._access
+        run_http(server, self._parts.slots, access, self._limits, host, port, on_start)
 
     def run_stdio(self) -> None:
         """Serves the client at stdin and stdout until it closes stdin. What tools print goes to stderr. Blocks.
@@ -165,9 +168,10 @@ class ToolServer:
         Raises:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
-        server = self._sdk_server()
-        from toolwire.gateway.stdio_process import run_stdio
+        with packages_of("mcp", "ToolServer"):
+            from toolwire.gateway.stdio_process import run_stdio
 
+            server = self._sdk_server()
         run_stdio(server, self._parts.slots, self._limits)
 
     def _check_tokens(self) -> None:
@@ -179,12 +183,8 @@ class ToolServer:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
 
     def _sdk_server(self) -> SdkServer:
-        try:
-            from toolwire.gateway.sdk_server import SdkServer
-        except ImportError as error:
-            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
-                raise
-            raise ConfigurationError("MCP needs a package that is not here: pip install 'toolwire[mcp]'") from error
+        from toolwire.gateway.sdk_server import SdkServer
+
         return SdkServer(self.name, self._version, self._instructions, self._parts)
 
     @cached_property

@@ -10,7 +10,6 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
@@ -20,6 +19,7 @@ from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin,
 from toolwire.mcp.offered.passed_on import PassedOn
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.done import Done
+from toolwire.runtime.extras import packages_of
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.errors import CallNotSent, ConfigurationError, RegistrationError
 
@@ -241,8 +241,8 @@ class MCPClient(StatefulClientBase):
         """
         if self._endpoint is None or not isinstance(self._endpoint.auth, McpLogin):
             raise ConfigurationError(f"the MCP server {self.name!r} has no login: give it a URL and auth='oauth'")
-        self._import_sdk()
-        from toolwire.mcp.oauth.login import log_in
+        with packages_of("mcp", "MCPClient"):
+            from toolwire.mcp.oauth.login import log_in
 
         log_in(self._endpoint, open_page)
 
@@ -336,25 +336,15 @@ class MCPClient(StatefulClientBase):
         return default_runtime().own(self._key, self._connected)
 
     def _connected(self) -> Connection:
-        self._import_sdk()
-        from toolwire.mcp.connection import Connection
-        from toolwire.mcp.offered.list_changes import ServerNews
-        from toolwire.mcp.server_log import ServerLog
+        with packages_of("mcp", "MCPClient"):
+            from toolwire.mcp.connection import Connection
+            from toolwire.mcp.offered.list_changes import ServerNews
+            from toolwire.mcp.server_log import ServerLog
 
-        log = ServerLog(self.name)
-        opened, told = self._open_server(log), self._passed_on
+            log = ServerLog(self.name)
+            opened = self._open_server(log)
+        told = self._passed_on
         news = ServerNews(
             tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
         )
         return Connection(self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory)
-
-    @staticmethod
-    def _import_sdk() -> None:
-        try:
-            import_module("toolwire.mcp.connection")
-        except ImportError as error:
-            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
-                raise
-            raise ConfigurationError(
-                "MCP servers need a package that is not here: pip install 'toolwire[mcp]'"
-            ) from error

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
+from toolwire.runtime.extras import packages_of
 from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.media_bytes import image_type_of_base64
 from toolwire.vocabulary.results import ToolResult
 
@@ -68,10 +69,8 @@ def to_mcp(tool: Tool) -> McpTool:
     Raises:
         ConfigurationError: the extra `toolwire[mcp]` is not installed.
     """
-    try:
+    with packages_of("mcp", "to_mcp"):
         import mcp_types
-    except ImportError as error:
-        raise ConfigurationError("MCP values need a package that is not here: pip install 'toolwire[mcp]'") from error
     published = tool.published
     meta = _with_version(published.own_meta(), published.version)
     annotations = mcp_types.ToolAnnotations.model_validate(tool.annotations) if tool.annotations else None

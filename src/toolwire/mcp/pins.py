@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 Accept = Literal["first", "none", "all"]
@@ -114,7 +114,7 @@ class McpPins:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.with_name(f"{self.path.name}.lock").open("w") as lock:
-                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    system.lock(lock.fileno())
                     servers = self._read()
                     before = json.dumps(servers)
                     yield servers

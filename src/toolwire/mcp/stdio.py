@@ -6,8 +6,6 @@ The SDK's own transport has no limit on the length of a line.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +20,7 @@ from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import CLOSE_GRACE_S
 from toolwire.mcp.server_log import ServerLog
+from toolwire.vocabulary import system
 
 _POLL_S = 0.01
 _STDERR_LINE_BYTES = 64 * 1024
@@ -46,7 +45,7 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
         OSError: The process cannot be started.
     """
     process = await create_subprocess_exec(
-        command.command,
+        system.program_path(command.command),
         *command.args,
         stdin=PIPE,
         stdout=PIPE,
@@ -135,12 +134,12 @@ async def _end(process: Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     if not await _has_ended(process):
-        _signal(process, signal.SIGTERM)
+        system.terminate_group(process.pid)
         if not await _has_ended(process):
-            _signal(process, signal.SIGKILL)
+            system.kill_group(process.pid)
             await _has_ended(process)
     # Children that the server left behind, if its group still exists.
-    _signal(process, signal.SIGKILL)
+    system.kill_group(process.pid)
 
 
 async def _has_ended(process: Process) -> bool:
@@ -151,11 +150,6 @@ async def _has_ended(process: Process) -> bool:
             return False
         await anyio.sleep(_POLL_S)
     return True
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _close_pipes(process: Process) -> None:

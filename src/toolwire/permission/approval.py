@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
+from toolwire.definition.signature import inspect_signature
 from toolwire.permission.rule import Rule
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Effect, Label
@@ -231,7 +231,7 @@ def refuse_wrong_approver(approver: object) -> None:
             "effect='auto'"
         )
     try:
-        signature = inspect.signature(approver)
+        signature = inspect_signature(approver)
     except (ValueError, TypeError):
         # Some callables written in C have no signature.
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import shutil
 import sys
 import threading
@@ -21,11 +20,7 @@ from toolwire.permission.rendering import WIDTH, render
 from toolwire.permission.rule import RuleScope
 from toolwire.permission.visible import visible, visible_text
 from toolwire.vocabulary.errors import Unrepresentable
-
-try:
-    import termios
-except ImportError:  # Windows has no input queue to flush
-    termios = None
+from toolwire.vocabulary.system import discard_typed, user_id
 
 _ONE_AT_A_TIME = threading.Lock()
 """A process has one terminal, so only one question is open at a time."""
@@ -233,9 +228,7 @@ class _Terminal(_Screen):
         return typed.strip() if typed else None
 
     def forget_typed(self) -> None:
-        if termios is not None:
-            with suppress(OSError, ValueError, termios.error):
-                termios.tcflush(self.input.fileno(), termios.TCIFLUSH)
+        discard_typed(self.input)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,4 +268,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return str(os.getuid()) if hasattr(os, "getuid") else ""
+        return user_id()

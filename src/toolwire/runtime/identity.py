@@ -6,6 +6,8 @@ import itertools
 import os
 from functools import lru_cache
 
+from toolwire.vocabulary.system import call_at_fork
+
 RANDOM_BYTES = 16
 """Random bytes of a process. Ids are parts of idempotency keys, which the services behind all stores share."""
 
@@ -33,7 +35,7 @@ class _Names:
 
 _NAMES = _Names()
 # Otherwise a forked child would reuse its parent's ids.
-os.register_at_fork(after_in_child=_NAMES.renew)
+call_at_fork(after_in_child=_NAMES.renew)
 
 
 def new_id(kind: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from toolwire.runtime.workers import Workers
+from toolwire.vocabulary.system import call_at_fork
 
 if TYPE_CHECKING:
     from toolwire.runtime.portal import Portal
@@ -132,5 +132,5 @@ def _after_fork_in_child() -> None:
         runtime.after_fork()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+call_at_fork(after_in_child=_after_fork_in_child)
 atexit.register(_DEFAULT.end)

@@ -25,7 +25,7 @@ _PACKET_BYTES = 65_536
 _FDINFO_BYTES = 1024
 _FDS = 3
 """Descriptors that come with a child: our two ends of its channel, and its pidfd."""
-_RIGHTS_SPACE = socket.CMSG_SPACE(_FDS * array.array("i").itemsize)
+_RIGHTS_BYTES = _FDS * array.array("i").itemsize
 
 
 class ZygoteGone(Exception):
@@ -147,7 +147,7 @@ class Spawning:
 
     def _received(self) -> Child:
         try:
-            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, _RIGHTS_SPACE)
+            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_RIGHTS_BYTES))
         except OSError as error:
             raise ZygoteGone(str(error)) from None
         if not data:

@@ -22,6 +22,7 @@ from typing import Literal
 from toolwire.sandbox.forked import Child, Spawning, ZygoteGone
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import Isolation
+from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 HASH_SEED = "0"
@@ -38,9 +39,11 @@ class Zygote:
     """One running fork server."""
 
     def __init__(self, script: Path = SCRIPT) -> None:
-        if sys.platform != "linux" or not sys.executable:
+        if not system.IS_LINUX or not sys.executable:
             raise SandboxUnavailable(
-                f"programs cannot run on {sys.platform} yet", report={"platform": sys.platform}, how_to_fix=_HOW_TO_FIX
+                f"programs cannot run on {system.PLATFORM} yet",
+                report={"platform": system.PLATFORM},
+                how_to_fix=_HOW_TO_FIX,
             )
         self.spawned = 0
         self._lock = threading.Lock()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import deque
 from concurrent.futures import Future
+
+from toolwire.vocabulary.system import call_at_fork
 
 
 class GateFull(Exception):
@@ -92,4 +93,4 @@ def _after_fork_in_child() -> None:
         gate.after_fork()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+call_at_fork(after_in_child=_after_fork_in_child)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.vocabulary.blocks import ContentBlock, text_of
+from toolwire.vocabulary.system import call_at_fork
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 _SUFFIX_BYTES = 4
@@ -33,7 +34,7 @@ class _Ids:
 
 _IDS = _Ids()
 # Otherwise a forked child would reuse its parent's ids.
-os.register_at_fork(after_in_child=_IDS.renew)
+call_at_fork(after_in_child=_IDS.renew)
 
 
 @dataclass(slots=True)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
 import re
 import shlex
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +21,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Error, Page, Request, async_playwright
 
+from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web.fetching import Fetched, checked, content_type_of
 from toolwire.web.guard import GuardedTransport
@@ -118,8 +117,7 @@ class _Home:
         self._process_id = folder / "process"
         self.profile.mkdir(mode=0o700)
         if os.geteuid() == 0:
-            user = pwd.getpwnam(_USER)
-            os.chown(self.profile, user.pw_uid, user.pw_gid)
+            os.chown(self.profile, *_ids())
             folder.chmod(0o711)
         self.script.write_text(
             f'#!/bin/sh\necho $$ > {shlex.quote(str(self._process_id))}\nexec {shlex.join(command)} "$@"\n'
@@ -137,8 +135,8 @@ def _command() -> list[str]:
     Raises:
         SandboxUnavailable: No browser was found, or its sandbox cannot work here.
     """
-    if sys.platform != "linux":
-        raise _unavailable(f"pages cannot be rendered on {sys.platform} yet", "It runs on Linux.")
+    if not system.IS_LINUX:
+        raise _unavailable(f"pages cannot be rendered on {system.PLATFORM} yet", "It runs on Linux.")
     browser = next(filter(None, map(shutil.which, _NAMES)), None)
     if browser is None:
         raise _unavailable("this machine has no Chromium", "Run: apt-get install chromium")
@@ -149,8 +147,17 @@ def _command() -> list[str]:
         raise _unavailable(
             "Chromium's sandbox does not start as root", "Run as another user, or run: apt-get install util-linux"
         )
-    group = pwd.getpwnam(_USER).pw_gid
+    _, group = _ids()
     return [setpriv, f"--reuid={_USER}", f"--regid={group}", "--clear-groups", "--no-new-privs", browser]
+
+
+def _ids() -> tuple[int, int]:
+    """Returns the numbers of the browser's user and of its group."""
+    # Windows has no such module, and imports this one to learn that it cannot render pages.
+    import pwd
+
+    user = pwd.getpwnam(_USER)
+    return user.pw_uid, user.pw_gid
 
 
 def _does_not_start(said: str) -> SandboxUnavailable:
@@ -167,7 +174,7 @@ def _does_not_start(said: str) -> SandboxUnavailable:
 def _unavailable(why: str, how_to_fix: str) -> SandboxUnavailable:
     return SandboxUnavailable(
         f"web_fetch renders pages in a confined browser, and {why}",
-        report={"platform": sys.platform, "user": str(os.geteuid())},
+        report={"platform": system.PLATFORM, "user": system.user_id()},
         how_to_fix=how_to_fix,
     )
 

@@ -7,13 +7,13 @@ import functools
 import json
 import os
 import select
-import signal
 import struct
 import subprocess
 import sys
 import threading
 from typing import IO, cast
 
+from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.web.refusals import FetchFailed
@@ -100,8 +100,8 @@ def page_reader() -> PageReader:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    if sys.platform != "linux":
-        raise _unavailable(f"pages cannot be parsed on {sys.platform} yet")
+    if not system.IS_LINUX:
+        raise _unavailable(f"pages cannot be parsed on {system.PLATFORM} yet")
     process = subprocess.Popen(  # noqa: S603 - our own module by our own interpreter
         [sys.executable, "-I", "-c", _MAIN, *sys.path],
         stdin=subprocess.PIPE,
@@ -129,7 +129,7 @@ def _start() -> subprocess.Popen[bytes]:
 def _unavailable(why: str) -> SandboxUnavailable:
     return SandboxUnavailable(
         f"web_fetch reads HTML and PDF in a confined process, and {why}",
-        report={"platform": sys.platform, "python": sys.executable},
+        report={"platform": system.PLATFORM, "python": sys.executable},
         how_to_fix="It runs on Linux; `toolwire doctor` says what this machine lacks.",
     )
 
@@ -176,10 +176,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Ends the process and the child that parses for it."""
     if process.returncode is None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        system.kill_group(process.pid)
 
 
 def _close(stream: IO[bytes]) -> None:

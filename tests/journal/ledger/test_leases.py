@@ -112,3 +112,21 @@ def test_the_thread_ends_with_the_store(store: Store) -> None:
     store.close()
     until(lambda: not any(thread.is_alive() for thread in before))
     assert before
+
+
+@pytest.mark.parametrize(
+    ("found", "now", "is_alive"),
+    [("", 9.0, True), ("", 10.0, False), (None, 9.0, False), ("2", 9.0, False), ("1", 99.0, True)],
+)
+def test_the_lease_decides_where_the_system_does_not_tell_when_a_process_started(
+    found: str | None, now: float, is_alive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolwire.journal.ledger.leases, "process_start", lambda _: found)
+    owner = Owner(host=toolwire.journal.ledger.leases.this_host(), process_id=1, started="1", opening="x")
+    assert Owner.read(str(owner)) == owner
+    assert owner.is_alive(renewed_until=10.0, now=now) is is_alive
+
+
+def test_an_owner_whose_start_is_unknown_is_read_as_it_was_written() -> None:
+    owner = Owner(host="h", process_id=1, started="", opening="x")
+    assert Owner.read(str(owner)) == owner

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +15,7 @@ from toolwire.cli.display import add_row, table_text
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
+from toolwire.vocabulary.system import has_display
 
 EPILOG = f"""\b
 Examples:
@@ -114,8 +113,7 @@ def login(
     def open_page(address: str) -> None:
         output.say(f"Open this page to log in:\n{address}")
         # Without a display Python would start a browser of text in this terminal.
-        has_display = sys.platform != "linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
-        if has_display and not no_browser:
+        if has_display() and not no_browser:
             webbrowser.open(address)
 
     try:

@@ -17,6 +17,7 @@ from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
 from toolwire.files.paths import FileRefused
 from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
+from toolwire.vocabulary import system
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -63,8 +64,14 @@ class DiskFileSystem:
         """Takes a folder that holds `workspace` and `userinput`, which are made if missing, or each folder alone.
 
         Raises:
-            ConfigurationError: No folder is given, or one does not exist.
+            ConfigurationError: No folder is given, or one does not exist. Or this is not Linux.
         """
+        if not system.IS_LINUX:
+            raise ConfigurationError(
+                "the tools of one folder need Linux, whose kernel keeps each path inside of it, and this is "
+                f"{system.PLATFORM}. Elsewhere take an MCP server for files, or register the raw file tools "
+                "(view_text_file, write_text_file, insert_text_file), of which a person confirms each call"
+            )
         roots: dict[str, str] = {}
         for name, folder in (("workspace", workspace_dir), ("userinput", userinput_dir)):
             if folder is not None:
@@ -106,7 +113,7 @@ def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> li
     ...     registry.register(tool)
 
     Raises:
-        ConfigurationError: The folder does not exist.
+        ConfigurationError: The folder does not exist. Or this is not Linux.
     """
     system = DiskFileSystem(workspace_dir=path)
     ops = {"list", "file", "read_file", "read_binary", "read_re"}

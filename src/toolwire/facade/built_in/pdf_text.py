@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from importlib.util import find_spec
 
 from toolwire.files.paths import FilePath, FileRefused
-from toolwire.vocabulary.errors import SandboxUnavailable
+from toolwire.runtime.extras import PAGE_PACKAGES, require_packages
+from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
 
-_NEEDED = ("pypdfium2", "trafilatura", "html_to_markdown")
-"""The packages of the extra `web`, which that process imports."""
 _LOG = logging.getLogger("toolwire.tools")
 _NOT_HERE = "{} is a PDF, which cannot be read here: ask the user for its text"
 
@@ -24,12 +22,10 @@ def pdf_text(content: bytes, path: FilePath) -> str:
     from toolwire.web.page_reader import TEXT_LIMIT, page_reader
     from toolwire.web.refusals import FetchFailed
 
-    if not all(find_spec(name) for name in _NEEDED):
-        _LOG.warning("A PDF was not read, because packages are missing: pip install 'toolwire[web]'")
-        raise FileRefused(_NOT_HERE.format(path))
     try:
+        require_packages("web", "reading a PDF", PAGE_PACKAGES)
         _, text = page_reader().read("pdf", content, url="", charset="")
-    except SandboxUnavailable as error:
+    except (ConfigurationError, SandboxUnavailable) as error:
         _LOG.warning("A PDF was not read: %s", error)
         raise FileRefused(_NOT_HERE.format(path)) from error
     except FetchFailed as error:

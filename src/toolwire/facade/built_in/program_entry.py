@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,8 +26,11 @@ from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
+from toolwire.vocabulary import system
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.results import ToolResult
+
+_LOG = logging.getLogger("toolwire.sandbox")
 
 
 def shared_sandbox(runtime: Runtime) -> Sandbox:
@@ -65,8 +70,11 @@ def programs_entry(
 ) -> Entry:
     """Returns the tool `code_execution` for programs that may call the scope's tools.
 
-    The owner's own `run` of the tool uses `call_back` to enter the path.
+    The owner's own `run` of the tool uses `call_back` to enter the path. Where no program can run, the log
+    `toolwire.sandbox` says so once in a process.
     """
+    if not system.IS_LINUX and not _STAND_INS:
+        _warn_without_sandbox()
     runtime = scope().runtime
     execution = CodeExecution(
         lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
@@ -78,6 +86,16 @@ def programs_entry(
     tool = code_execution_tool(lambda: offered(scope()), execution.modules, run)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, rebind=_rebound)
+
+
+@functools.cache
+def _warn_without_sandbox() -> None:
+    _LOG.warning(
+        "programs need Linux, and this is %s: each program will be refused. Let the model make calls instead: "
+        "Session(tools, protocol='json') for any chat model, or the format of its provider: 'openai', "
+        "'openai-responses', 'anthropic' or 'gemini'.",
+        system.PLATFORM,
+    )
 
 
 def _rebound(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:

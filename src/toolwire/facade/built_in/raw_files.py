@@ -21,6 +21,7 @@ from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.system import O_NOCTTY, O_NONBLOCK
 
 GUARD_VARIABLES = ("TOOLWIRE_DANGEROUS_TEXT_IO", "AGENTSCOPE_DANGEROUS_TEXT_IO")
 """The environment variables of the guard. The stricter one counts."""
@@ -35,7 +36,7 @@ Lines = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 _LOG = logging.getLogger("toolwire.dangerous_io")
 _MARK = {"dangerous_io": True}
-_FILE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FILE = O_NONBLOCK | O_NOCTTY
 
 P = ParamSpec("P")
 R = TypeVar("R")

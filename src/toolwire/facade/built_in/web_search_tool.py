@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
+from toolwire.runtime.extras import packages_of, require_packages
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -59,17 +59,13 @@ class WebSearchTool(BaseTool):
             ConfigurationError: No engine's variable is set, the name is unknown, or the extra is not installed.
         """
         super().__init__(*self.described)
-        try:
+        extra = "web,ddgs" if provider == _DDGS_NAME else "web"
+        with packages_of(extra, "web_search"):
             from toolwire.web.searching import PROVIDERS
-        except ImportError as error:
-            raise ConfigurationError(
-                "web_search needs packages that are not here: pip install 'toolwire[web]'"
-            ) from error
         self._provider: Provider | None = None
         self._key = self._url = ""
         if provider == _DDGS_NAME:
-            if importlib.util.find_spec("ddgs") is None:
-                raise ConfigurationError("the engine ddgs needs its package: pip install 'toolwire[web,ddgs]'")
+            require_packages(extra, "the engine ddgs", ("ddgs",))
             return
         self._provider = _chosen(PROVIDERS, provider)
         given = os.environ.get(self._provider.variable, "")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
+from toolwire.runtime.extras import PAGE_PACKAGES, install_command, packages_of, require_packages
+from toolwire.vocabulary import system
 from toolwire.vocabulary.effects import Effect, Effects, Seen
-from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
+from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ MAX_CHARS = 1_000_000
 
 
 _LOG = logging.getLogger("toolwire.tools")
-_INSTALL = "Run: pip install 'toolwire[browser]'"
 _UNREADABLE = "pages cannot be read on this machine"
 
 
@@ -60,13 +61,16 @@ class WebFetchTool(BaseTool):
             ConfigurationError: The extra `web` is not installed.
         """
         super().__init__(*self.described)
-        try:
+        with packages_of("web", "web_fetch"):
             from toolwire.web.page_cache import Pages
-        except ImportError as error:
-            raise ConfigurationError(
-                "web_fetch needs packages that are not here: pip install 'toolwire[web]'"
-            ) from error
+        require_packages("web", "web_fetch", PAGE_PACKAGES)
         self._pages = Pages(allow)
+        if not system.IS_LINUX:
+            _LOG.warning(
+                "web_fetch reads HTML and PDF in a process that Linux confines, and this is %s: it reads only text and "
+                "JSON",
+                system.PLATFORM,
+            )
 
     def get_parameters(self) -> list[ToolParameter]:
         """Returns the parameters, in order."""
@@ -113,7 +117,9 @@ def _renderer() -> Render:
         from toolwire.web.browser import render
     except ImportError as error:
         raise SandboxUnavailable(
-            "web_fetch renders pages by a package that is not here", report={}, how_to_fix=_INSTALL
+            "web_fetch renders pages by a package that is not here",
+            report={},
+            how_to_fix=f"Run: {install_command('browser')}",
         ) from error
     return render
 

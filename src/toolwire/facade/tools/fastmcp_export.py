@@ -14,6 +14,7 @@ from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.tools.intake import entries_of
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope, ended
+from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
@@ -29,12 +30,8 @@ def fastmcp_tools() -> Any:
     Raises:
         ConfigurationError: FastMCP is not installed.
     """
-    try:
+    with packages_of("fastmcp", "a tool of FastMCP"):
         return import_module("toolwire.mcp.values.fastmcp_tools")
-    except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("fastmcp", "mcp", "mcp_types"):
-            raise
-        raise ConfigurationError("FastMCP needs a package that is not here: pip install 'toolwire[fastmcp]'") from error
 
 
 def exported(tool: Tool, registry: NamedTools | None) -> FastmcpTool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
 from toolwire.definition.author_options import FunctionOptions
 from toolwire.definition.from_function import from_function
+from toolwire.definition.signature import inspect_signature
 from toolwire.definition.tool import Tool
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.errors import BindingError
@@ -43,7 +43,7 @@ class FunctionTool(ToolSpec, Generic[P, R]):
         bindings = self._tool.bindings
         if not bindings.current:
             return self._function(*args, **kwargs)
-        given = inspect.signature(self._function).bind_partial(*args, **kwargs)
+        given = inspect_signature(self._function).bind_partial(*args, **kwargs)
         missing = {name: bound for name, bound in bindings.current.items() if name not in given.arguments}
         values, problems = bindings.resolve(missing)
         if problems:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from toolwire.journal.database.driver import is_begun, run
 from toolwire.journal.database.location import Location
+from toolwire.runtime.extras import install_command
 from toolwire.vocabulary.errors import StoreUnavailable
 
 BUSY_TIMEOUT_S = 10.0
@@ -61,7 +62,7 @@ def make_engine(location: Location) -> Engine:
         return _postgres(location)
     try:
         # SQLite gives its side files the mode of the database file.
-        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         pass
     except OSError as error:
@@ -87,7 +88,7 @@ def _postgres(location: Location) -> Engine:
             pool_pre_ping=True,
         )
     except ImportError as error:
-        raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
+        raise StoreUnavailable(f"PostgreSQL needs the driver psycopg\nRun: {install_command('postgres')}") from error
     event.listen(engine, "do_connect", connect)
     if not location.prepared:
         event.listen(engine, "begin", _limit)

@@ -8,7 +8,6 @@ fork waits until no thread uses a SQLite store and closes the connections. Both 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 import weakref
@@ -20,6 +19,7 @@ from typing import Protocol
 from sqlalchemy import Engine
 
 from toolwire.vocabulary.errors import StoreUnavailable
+from toolwire.vocabulary.system import call_at_fork
 
 FORK_WAIT_S = 15.0
 """Seconds that a fork waits for threads that use a store: longer than one write waits for another process."""
@@ -125,7 +125,7 @@ def gate_of(engine: Engine) -> AbstractContextManager[None]:
     return GATE if engine.dialect.name == "sqlite" else nullcontext()
 
 
-os.register_at_fork(
+call_at_fork(
     before=lambda: GATE.before_fork(),
     after_in_parent=lambda: GATE.after_fork_in_parent(),
     after_in_child=lambda: GATE.after_fork_in_child(),

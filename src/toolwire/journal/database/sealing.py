@@ -151,7 +151,7 @@ def _make(path: Path) -> None:
     """Creates the key file atomically. If two processes create it at once, the first file stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    file = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    file = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         os.write(file, os.urandom(KEY_BYTES).hex().encode() + b"\n")
         os.fsync(file)

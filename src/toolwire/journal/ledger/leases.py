@@ -24,6 +24,7 @@ from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.tables import OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
+from toolwire.vocabulary.system import process_start
 
 LEASE_S = 60.0
 """Seconds without a renewal after which a process on another host is taken for dead."""
@@ -35,8 +36,6 @@ FORGOTTEN_S = 86_400.0
 """Seconds after its lease for which the row of a dead process is kept: a day, far longer than any clock is wrong."""
 
 _PROC = Path("/proc")
-_GONE = frozenset({"Z", "X", "x"})
-"""States of a process that has ended and has not been reaped yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +54,14 @@ class Owner:
     def this(cls) -> Owner:
         """Returns a new owner for this process."""
         process_id = os.getpid()
-        started = _started(process_id) or ""
+        started = process_start(process_id) or ""
         return cls(host=this_host(), process_id=process_id, started=started, opening=secrets.token_hex(8))
 
     @classmethod
     def read(cls, text: str) -> Owner:
         """Parses the text that `str` returned."""
         host, process_id, started, opening = text.rsplit(" ", 3)
-        return cls(host=host, process_id=int(process_id), started=started, opening=opening)
+        return cls(host=host, process_id=int(process_id), started=started.strip("-"), opening=opening)
 
     def __str__(self) -> str:
         return f"{self.host} {self.process_id} {self.started or '-'} {self.opening}"
@@ -71,10 +70,11 @@ class Owner:
         """True if the process may still be at work. For a process on another host only the lease tells."""
         if self.host != this_host():
             return now < renewed_until
-        found = _started(self.process_id)
+        found = process_start(self.process_id)
         if found is None:
             return False
-        return self.started in ("-", found) or not found
+        # Without a start another process may have the number by now.
+        return found == self.started if found and self.started else now < renewed_until
 
 
 @cache
@@ -89,29 +89,6 @@ def this_host() -> str:
     except OSError:
         boot, names = "-", "-"
     return f"{socket.gethostname()} {boot} {names}"
-
-
-def _started(process_id: int) -> str | None:
-    """Returns the start time of a process; empty if the system does not tell; None if the process is gone."""
-    if not (_PROC / "self/stat").exists():
-        return _is_there(process_id)
-    try:
-        text = (_PROC / str(process_id) / "stat").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    # The command stands in brackets and may contain any character.
-    fields = text[text.rindex(")") + 2 :].split()
-    return None if fields[0] in _GONE else fields[19]
-
-
-def _is_there(process_id: int) -> str | None:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        return ""
-    return ""
 
 
 class LeaseLost(Exception):

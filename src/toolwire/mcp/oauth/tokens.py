@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -16,6 +15,7 @@ from typing import Any
 
 import anyio
 
+from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import ConfigurationError
 
 LOCK_POLL_S = 0.02
@@ -93,7 +93,7 @@ class TokenFile:
         # Each change is a new file.
         seen = (state.st_ino, state.st_mtime_ns, state.st_size, state.st_mode, state.st_uid)
         if seen != self._seen:
-            if state.st_uid != os.geteuid() or state.st_mode & 0o077:
+            if not system.is_private(state):
                 raise ConfigurationError(
                     f"{str(self.path)!r} holds tokens, and another user may read it: chmod 600 {self.path}"
                 )
@@ -108,7 +108,7 @@ class TokenFile:
         """
         try:
             with self._opened_lock(f"{self.path.name}.lock") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                system.lock(lock.fileno())
                 self._write({**self._read(), key: login})
         except OSError as error:
             raise ConfigurationError(f"{str(self.path)!r} cannot be written: {error.strerror}") from error
@@ -127,13 +127,13 @@ class TokenFile:
             raise ConfigurationError(f"{str(self.path.parent)!r} cannot be written: {error.strerror}") from error
         with lock:
             # A thread that waits for the lock could not be cancelled, and would take it in the end.
-            while not _is_taken(lock.fileno()):  # noqa: ASYNC110 - nothing tells of a file's lock
+            while not system.try_lock(lock.fileno()):  # noqa: ASYNC110 - nothing tells of a file's lock
                 await anyio.sleep(LOCK_POLL_S)
             yield
 
     def _opened_lock(self, name: str) -> Any:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.fdopen(os.open(self.path.with_name(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "w")
+        return os.fdopen(os.open(self.path.with_name(name), os.O_RDWR | os.O_CREAT, 0o600), "w")
 
     def _read(self) -> Mapping[str, KeptLogin]:
         try:
@@ -157,14 +157,6 @@ class TokenFile:
             # A refresh token counts once: the old one no longer works after a loss of power.
             os.fsync(number)
         Path(name).replace(self.path)
-
-
-def _is_taken(number: int) -> bool:
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _login_of(table: Mapping[str, Any]) -> KeptLogin:

@@ -1,0 +1,51 @@
+"""Packages that come with an extra of toolwire, and the error for those that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Literal
+
+from toolwire.vocabulary.errors import ConfigurationError
+
+Extra = Literal["browser", "fastmcp", "mcp", "postgres", "web", "web,ddgs"]
+"""An extra whose packages toolwire imports itself; those of `otel` are imported by the program that sends traces."""
+PAGE_PACKAGES = ("html_to_markdown", "pypdfium2", "trafilatura")
+"""Packages of the extra `web` that only the process imports that parses pages."""
+
+
+def install_command(extra: Extra) -> str:
+    """Returns the command that installs an extra."""
+    return f"pip install 'toolwire[{extra}]'"
+
+
+@contextmanager
+def packages_of(extra: Extra, user: str) -> Generator[None]:
+    """Imports in this context are those of an extra. `user` is what needs them, such as `MCPClient`.
+
+    Raises:
+        ConfigurationError: A package cannot be imported. The message has the command that installs it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        # A name that our own modules lack is a defect, and no package mends it.
+        if package == "toolwire":
+            raise
+        named = f"needs the package {package!r}, which" if package else "needs a package that"
+        why = f"{named} is not here" if isinstance(error, ModuleNotFoundError) else f"cannot import a package ({error})"
+        raise ConfigurationError(f"{user} {why}: {install_command(extra)}") from error
+
+
+def require_packages(extra: Extra, user: str, packages: tuple[str, ...]) -> None:
+    """Checks that packages are there that are imported later, or by another process.
+
+    Raises:
+        ConfigurationError: One is not here.
+    """
+    with packages_of(extra, user):
+        for package in packages:
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(name=package)

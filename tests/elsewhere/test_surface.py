@@ -1,0 +1,85 @@
+"""What is public works on macOS and Windows, as far as their names in the standard library say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.patience import PATIENCE_S
+
+SYSTEMS = ("darwin", "win32")
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def system(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def saw(system: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a process of that system saw, by the part of the surface."""
+    folder = tmp_path_factory.mktemp(system)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.elsewhere.surface", system],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=10 * PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "saw.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("public_names", []),
+        ("every_module", []),
+        ("sessions", [3, 7]),
+        ("store_and_approval", 11),
+        ("raw_files", "1: one\n2: two"),
+        ("mcp_in_memory", {"result": 2}),
+        ("mcp_process", {"result": 6}),
+        ("mcp_served", [{"result": 4}, {"result": 4}]),
+        ("tokens", "t"),
+    ],
+)
+def test_it_works(part: str, expected: Any, saw: dict[str, Any]) -> None:
+    assert saw[part] == expected
+
+
+def test_each_command_ends_as_on_linux(saw: dict[str, Any]) -> None:
+    assert {line: ended for line, ended in saw["commands"].items() if ended != [0, ""]} == {
+        "approvals list --store sqlite:///runs.db": [0, "nothing waits for a person\n"],
+        "doctor": [1, ""],
+    }
+
+
+def test_what_needs_linux_says_so_when_it_is_made(system: str, saw: dict[str, Any]) -> None:
+    programs, pages, folder, sandbox = saw["what_needs_linux"]
+    assert programs == (
+        f"programs need Linux, and this is {system}: each program will be refused. Let the model make calls instead: "
+        "Session(tools, protocol='json') for any chat model, or the format of its provider: 'openai', "
+        "'openai-responses', 'anthropic' or 'gemini'."
+    )
+    assert pages == (
+        f"web_fetch reads HTML and PDF in a process that Linux confines, and this is {system}: it reads only text and "
+        "JSON"
+    )
+    assert folder == (
+        "ConfigurationError: the tools of one folder need Linux, whose kernel keeps each path inside of it, and this "
+        f"is {system}. Elsewhere take an MCP server for files, or register the raw file tools (view_text_file, "
+        "write_text_file, insert_text_file), of which a person confirms each call"
+    )
+    assert sandbox == (
+        f"SandboxUnavailable: programs cannot run on {system} yet\n"
+        "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
+    )
