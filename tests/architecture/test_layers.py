@@ -41,6 +41,7 @@ MORE = {
     "toolwire.builtin.code_execution": {"sandbox"},
     "toolwire.builtin.program_record": {"sandbox"},
     "toolwire.builtin.tool_groups": {"catalogue"},
+    "toolwire.cli.display": {"vocabulary"},
 }
 """Modules that may import a layer that the rest of their folder may not."""
 

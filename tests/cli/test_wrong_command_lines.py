@@ -14,7 +14,7 @@ WRONG = [
     ("fly", 2, "No such command 'fly'."),
     ("tool", 2, "No such command 'tool'. Did you mean 'tools'?"),
     ("--colour", 2, "No such option: --colour"),
-    ("tools", 2, "give your tools by --tools, or --builtin for the tools of toolwire"),
+    ("tools", 2, "give your tools by --tools or --config, or --builtin for the tools of toolwire"),
     ("tools --tools", 2, "Option '--tools' requires an argument."),
     ("tools --tools missing.py", 3, "there is no file missing.py"),
     ("tools --tools no_such_module", 3, "there is no module no_such_module"),

@@ -27,6 +27,7 @@ from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
             parts.scope.runtime.release()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self)} tools>"
+        return f"<{type(self).__name__}: {count_of(len(self), 'tool')}>"
 
     def __enter__(self) -> Self:
         parts = self._parts

@@ -25,6 +25,7 @@ from toolwire.vocabulary.blocks import (
 )
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted, Progress
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, Failure, stop_facts
 from toolwire.vocabulary.response import ToolResponse
@@ -344,7 +345,7 @@ def _shortened(message: str) -> str:
     if len(message) <= ERROR_LIMIT:
         return message
     half = ERROR_LIMIT // 2
-    return f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
+    return f"{message[:half]}\n[{count_of(len(message) - ERROR_LIMIT, 'character')} left out]\n{message[-half:]}"
 
 
 def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:

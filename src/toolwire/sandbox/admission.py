@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ForOperator
 
 LIVE_CAP = 32
@@ -67,7 +68,7 @@ class Places:
         """Returns the error for a full queue, with the present figures."""
         waiting = len(self._waiting)
         return Overloaded(
-            f"{self._live} programs run and {waiting} wait for a place; try again later",
+            f"{count_of(self._live, 'program runs', 'programs run')}, and {waiting} wait for a place; try again later",
             live=self._live,
             waiting=waiting,
         )

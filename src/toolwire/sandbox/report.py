@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import is_block, is_blocks, text_of
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
@@ -205,7 +206,9 @@ def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
             counts[call.tool] = counts.get(call.tool, 0) + 1
     return [
         line.format(
-            ", ".join(name if count == 1 else f"{name} ({count} calls)" for name, count in found[status].items())
+            ", ".join(
+                name if count == 1 else f"{name} ({count_of(count, 'call')})" for name, count in found[status].items()
+            )
         )
         for status, line in _LEFT.items()
         if status in found

@@ -46,6 +46,7 @@ from toolwire.session.told_tools import callable_tools, read_reply, shown, with_
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -206,7 +207,7 @@ class Session(Traced, Observed):
 
     def __repr__(self) -> str:
         kept = "" if self._passes is None else ", with a store"
-        return f"<Session {self.protocol.name!r}: {len(self._scope.catalogue)} tools{kept}>"
+        return f"<Session {self.protocol.name!r}: {count_of(len(self._scope.catalogue), 'tool')}{kept}>"
 
     def run_turn(
         self,

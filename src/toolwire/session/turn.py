@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
 
 _STOPPED = ("filter", "failed")
@@ -81,7 +82,7 @@ class Turn:
         if self.reply.is_refused:
             return "<Turn refused: see reply.problems>"
         failed = sum(not result.success for result in self.results)
-        return f"<Turn: {len(self.results)} results, {failed} failed>"
+        return f"<Turn: {count_of(len(self.results), 'result')}, {failed} failed>"
 
     @property
     def is_final(self) -> bool:

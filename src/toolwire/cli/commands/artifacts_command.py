@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, moment, table_text
+from toolwire.cli.display import add_row, count_of, moment, table_text
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -127,7 +127,7 @@ def export(
         except OSError as error:
             raise Stop(ExitCode.FAILED, f"{error.filename or folder} cannot be written: {error.strerror}") from error
     output.result("\n".join(map(str, written)))
-    output.say(f"{len(written)} files written")
+    output.say(f"{count_of(len(written), 'file')} written")
 
 
 def _print(output: Output, versions: list[ArtifactVersion], *, json: bool, none: str = "") -> None:

@@ -12,6 +12,7 @@ import typer
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.completing import complete_tool
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
@@ -44,7 +45,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("call", epilog=EPILOG)
 def call(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.", autocompletion=complete_tool)],
     tools: ToolsOption,
     pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Arguments by name.")] = None,
     arguments: Annotated[

@@ -8,6 +8,7 @@ import typer
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.completing import complete_protocol
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import LanguageOption, PolicyOption, ToolsOption
@@ -30,7 +31,9 @@ def prompt(
     context: typer.Context,
     tools: ToolsOption,
     policy: PolicyOption = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help="The format the model is to reply in.", autocompletion=complete_protocol)
+    ] = "attp",
     language: LanguageOption = None,
     thought: Annotated[
         Literal["short", "full"] | None,

@@ -27,6 +27,7 @@ from toolwire.definition.json_schema.schema_limits import (
 )
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import expected_one, path_text, resolve
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import DefinitionError
 
 _LOG = logging.getLogger("toolwire.definition")
@@ -79,7 +80,12 @@ def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str)
         _LOG.warning(
             "%s: the pattern %.80r%s is not checked here, since the engine has no look-around, no back-references and "
             "at most %d states for a schema: the tool itself must check it",
-            *(label, patterns.unchecked[0], f", like {others} others," if others else "", PATTERN_STATES_LIMIT),
+            *(
+                label,
+                patterns.unchecked[0],
+                f", like {count_of(others, 'other')}," if others else "",
+                PATTERN_STATES_LIMIT,
+            ),
         )
     if patterns.are_for_names and "unevaluatedProperties" in _keywords_in(schema):
         _LOG.warning(

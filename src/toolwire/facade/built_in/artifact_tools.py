@@ -10,6 +10,7 @@ from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
 from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactVersion
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.results import ToolResult
 
@@ -206,7 +207,7 @@ def _refused(error: ArtifactError) -> ToolResult:
 
 def _line(version: ArtifactVersion) -> str:
     title = f" ({version.title})" if version.title else ""
-    size = f"{version.size_bytes:,} byte{'' if version.size_bytes == 1 else 's'}"
+    size = count_of(version.size_bytes, "byte")
     return f"{version.id}{title}, version {version.version}, {version.content_type}, {size}"
 
 

@@ -19,6 +19,7 @@ from toolwire.files.disk import FILE_LIMIT_BYTES, locked
 from toolwire.files.paths import FileRefused
 from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.results import ToolResult
 
@@ -95,7 +96,7 @@ async def view_text_file(
         if len(text.encode()) > READ_LIMIT_BYTES:
             raise FileRefused(
                 f"{file_path}: these lines have more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file "
-                f"has {len(lines):,} lines: give smaller ranges"
+                f"has {count_of(len(lines), 'line')}: give smaller ranges"
             )
         return text
 
@@ -170,7 +171,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _count(lines: list[str]) -> str:
-    return f"{len(lines):,} line{'' if len(lines) == 1 else 's'}"
+    return count_of(len(lines), "line")
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:
@@ -181,7 +182,9 @@ def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
     """Returns the first and the last line that exist in the range; a number below 0 counts from the end."""
     first, last = (number if number > 0 else count + 1 + number for number in ranges)
     if 0 in ranges or first > last or first > count or last < 1:
-        raise FileRefused(f"ranges={ranges}: {path} has {count:,} lines: give [first, last] with 1 <= first <= last")
+        raise FileRefused(
+            f"ranges={ranges}: {path} has {count_of(count, 'line')}: give [first, last] with 1 <= first <= last"
+        )
     return max(first, 1), min(last, count)
 
 

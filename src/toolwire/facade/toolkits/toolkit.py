@@ -23,6 +23,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
+from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         _ = self._call_scope
 
     def __repr__(self) -> str:
-        return f"<Toolkit {self.agent_name!r}: {len(self)} tools>"
+        return f"<Toolkit {self.agent_name!r}: {count_of(len(self), 'tool')}>"
 
     # -- what is here -------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from toolwire.vocabulary.counting import count_of
+
 CELL_LIMIT = 4_000
 """Maximum number of characters of one cell: a notebook keeps every output, and a person reads a page at most."""
 
@@ -24,4 +26,4 @@ def _cell(value: object) -> str:
 
     text = str(value)
     left = len(text) - CELL_LIMIT
-    return escape(text if left <= 0 else f"{text[:CELL_LIMIT]}... {left} more characters")
+    return escape(text if left <= 0 else f"{text[:CELL_LIMIT]}... {count_of(left, 'more character')}")
