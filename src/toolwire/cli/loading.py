@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TypeGuard, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
-from toolwire.cli.waiting import Asking
+
+if TYPE_CHECKING:
+    from toolwire.types import Approver
 
 _WHAT_COUNTS = (
     "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
@@ -28,7 +30,7 @@ _NAMED = 5
 """Names of imported functions that a message shows."""
 
 
-def registry_of(sources: Iterable[str], *, approver: Asking | None = None) -> toolwire.ToolRegistry:
+def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> toolwire.ToolRegistry:
     """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
 
     `approver` is asked about calls that need approval, except if a registry of a source has an approver of its own.
@@ -68,7 +70,7 @@ def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | No
     return registry
 
 
-def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Asking | None) -> toolwire.ToolRegistry:
+def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | None) -> toolwire.ToolRegistry:
     registry = toolwire.ToolRegistry(approver=approver)
     for source, module in loaded:
         tools = _tools(module)

@@ -20,6 +20,7 @@ from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
 Examples:
+  toolwire init
   toolwire tools --tools tools.py
   toolwire prompt --tools tools.py > prompt.md
   toolwire run reply.toml --tools tools.py
@@ -44,6 +45,7 @@ Examples:
 {exit_codes()}"""
 
 _COMMANDS = {
+    "init": "init_command",
     "run": "run_command",
     "prompt": "prompt_command",
     "tools": "tools_command",

@@ -20,7 +20,7 @@ from toolwire.cli.output import Output, show_tool_errors
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
 from toolwire.cli.typed_arguments import read_object, read_pairs
-from toolwire.cli.waiting import Asking, asking, within
+from toolwire.cli.waiting import Asking, answer_nothing, asking, within
 
 EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
@@ -72,7 +72,7 @@ def call(
         show_tool_errors()
     output.keep_stdout()
     approver = asking(ask)
-    registry = registry_of(tools, approver=approver)
+    registry = registry_of(tools, approver=approver or answer_nothing)
     honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
     if stream:
