@@ -22,13 +22,10 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     """Adds the tools of the servers in a file. True if all of its servers can be used; warnings say why not.
 
     Raises:
-        Stop: The file cannot be used, or no server of it can, and there are no other tools.
+        Stop: The file cannot be used.
     """
     try:
         problems = registry.register_mcp_server(config, pins=pins)
     except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
-    is_whole = not any(problem.is_off for problem in problems)
-    if not is_whole and not len(registry):
-        raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
-    return is_whole
+    return not any(problem.is_off for problem in problems)

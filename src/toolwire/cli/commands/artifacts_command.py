@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EPILOG = f"""\b
 Examples:
   toolwire artifacts list --namespace c-17
-  toolwire artifacts show plan --namespace c-17 --version 2
+  toolwire artifacts show plan --namespace c-17
   toolwire artifacts diff plan 1 --namespace c-17
   toolwire artifacts export reports --namespace c-17
 
@@ -49,7 +49,7 @@ def _opened(store: str | None, namespace: str) -> Generator[toolwire.ArtifactMan
 
 @app.callback(epilog=EPILOG)
 def _artifacts() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Texts that models wrote: list, read, compare and export them."""
+    """List, read, compare and export texts that models wrote."""
 
 
 @app.command("list", epilog=EPILOG)

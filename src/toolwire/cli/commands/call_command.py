@@ -28,10 +28,10 @@ written as JSON.
 
 \b
 Examples:
-  toolwire call search query=budget limit=3 --tools tools.py
+  toolwire call search query=budget --tools tools.py
   toolwire call tag names='["a", "b"]' --tools tools.py
-  toolwire call search --arguments arguments.json limit=3 --tools tools.py
-  toolwire call watch path=log.txt --tools tools.py --stream
+  toolwire call search --arguments a.json --tools t.py
+  toolwire call watch path=a.log --tools tools.py --stream
 
 {exit_codes("the call failed, or was not allowed to run", ExitCode.UNUSABLE_TOOLS)}"""
 

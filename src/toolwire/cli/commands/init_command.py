@@ -19,11 +19,11 @@ Examples:
   toolwire init my_agent
 
 \b
-It writes
+It writes:
   tools.py       two tools
-  toolwire.toml  their rules: one runs unasked, a person decides about the other
-  mcp.json       the same tools as a server, for clients of MCP
-  agent.py       a loop of a model of OpenAI and these tools
+  toolwire.toml  their rules: one runs, one asks
+  mcp.json       the tools as a server of MCP
+  agent.py       a loop with a model of OpenAI
 
 If one of them is there already, it writes none, and says which are there.
 
@@ -102,10 +102,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def init(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The folder, which is made; else this one.", show_default=False)
+        Path, typer.Argument(metavar="DIR", help="The folder, which is made; else this one.", show_default=False)
     ] = Path(),
 ) -> None:
-    """Write a file of tools, their rules, an MCP configuration and a loop with a model."""
+    """Write tools, rules, an MCP file and a loop to start from."""
     output: Output = context.obj
     files = {folder / name: text for name, text in _texts(folder).items()}
     there = [str(path) for path in files if path.exists() or path.is_symlink()]

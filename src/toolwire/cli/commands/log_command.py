@@ -105,7 +105,10 @@ def tree(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print one run as a tree: its calls, and below each the calls of its program."""
+    """Print one run as a tree of its calls.
+
+    Below each call are the calls of its program.
+    """
     output: Output = context.obj
     with open_store(store) as opened:
         run_id = found_run(opened, run)[0]
@@ -118,7 +121,10 @@ def tree(
 
 @app.command("verify")
 def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Check that no row of the log was changed, moved, put in or taken out, and that no run or step is missing."""
+    """Check that the log is as it was written.
+
+    No row was changed, moved, put in or taken out, and no run or step is missing.
+    """
     output: Output = context.obj
     with open_store(store) as opened:
         check = opened.verify()

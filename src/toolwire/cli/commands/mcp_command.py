@@ -31,7 +31,7 @@ Examples:
   toolwire mcp list --config mcp.json --tokens openai
   toolwire mcp accept fs read_file --pins mcp-pins.json
   toolwire mcp accept fs --pins mcp-pins.json
-  toolwire mcp doctor --config mcp.json --pins mcp-pins.json
+  toolwire mcp doctor --config mcp.json
   toolwire mcp login https://example.com/mcp
   toolwire mcp login issues --config mcp.json
 
@@ -41,7 +41,7 @@ The file of --pins is the one of register_mcp_client(..., pins=...), that of
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
 
-{exit_codes("no such server or waiting tool, no answer, or a failed login")}"""
+{exit_codes("no such server or tool, or no answer")}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
@@ -50,7 +50,7 @@ PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True,
 
 @app.callback(epilog=EPILOG)
 def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """MCP servers: try them, log in, see which tools they have, and accept them."""
+    """Try MCP servers, log in, list and accept their tools."""
 
 
 @app.command("list", epilog=EPILOG)
@@ -177,7 +177,7 @@ def login(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")] = False,
 ) -> None:
-    """Log in at a server in the browser, and keep the token for later calls.
+    """Log in at a server in the browser, and keep the token.
 
     The page returns to a port of this machine, so open it in a browser here. A browser elsewhere needs that port
     forwarded. callback_port of McpLogin, or callbackPort in the file, sets the port.

@@ -35,7 +35,7 @@ It exits with 0 when each rule can do what it says, and with 1 when one cannot.
 EXPLAIN_EPILOG = f"""\b
 Examples:
   toolwire policy explain pay amount=5 --tools tools.py
-  toolwire policy explain pay amount=5 --tools tools.py --policy rules.toml
+  toolwire policy explain pay --tools t.py --policy a.toml
 
 It runs nothing, and exits with 0 whatever the verdict is.
 
@@ -44,7 +44,7 @@ It runs nothing, and exits with 0 whatever the verdict is.
 
 @app.callback()
 def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Permission rules: check them, and see why a call runs or does not run."""
+    """Check permission rules, and explain their effect."""
 
 
 @app.command("check", epilog=CHECK_EPILOG)
@@ -81,7 +81,7 @@ def explain(
     policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what would happen to a call, and which rules lead to it."""
+    """Say what would happen to a call, and by which rules."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)

@@ -17,7 +17,7 @@ from toolwire.cli.output import Output
 EPILOG = f"""\b
 Examples:
   toolwire prompt --tools tools.py
-  toolwire prompt --tools tools.py --language zh --thought full
+  toolwire prompt --tools tools.py --thought full
   toolwire prompt --tools tools.py --protocol openai
 
 {exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
@@ -40,7 +40,10 @@ def prompt(
         typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
     ] = None,
 ) -> None:
-    """Print the description of the tools for a model: the system prompt, or the tools of a request as JSON."""
+    """Print the description of the tools for a model.
+
+    It is the system prompt, or the tools of a request as JSON.
+    """
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)

@@ -26,7 +26,7 @@ Examples:
   toolwire serve --tools tools.py --http 8000
   toolwire serve --config mcp.json --pins mcp-pins.json
   toolwire serve --config mcp.json --mode code
-  TOKEN=secret toolwire serve --tools tools.py --http 8000 --token-env TOKEN
+  toolwire serve --tools t.py --http 0 --token-env KEY
 
 Without --http, the client is the process that started this one: it talks by
 standard input and output. With --http, clients connect to /mcp.
@@ -80,7 +80,10 @@ def serve(
     policy: PolicyOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Serve tools to MCP clients, until the client leaves or SIGTERM."""
+    """Serve tools to MCP clients.
+
+    The server ends when its client leaves, or at SIGTERM.
+    """
     output: Output = context.obj
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
@@ -130,7 +133,9 @@ def _tools_of(
     registry = registry_of(tools) if tools else toolwire.ToolRegistry()
     if config is not None:
         is_whole = add_servers(registry, config, pins)
-        if is_whole and has_profiles and not len(registry):
+        if not len(registry) and not is_whole:
+            raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
+        if not len(registry) and has_profiles:
             raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
     return registry, Path(tools[0]).stem if tools else cast("Path", config).stem
 

@@ -24,7 +24,7 @@ EPILOG = f"""\b
 Examples:
   toolwire tools --tools tools.py
   toolwire tools --tools my_package.tools --json
-  toolwire tools --tools my_package.tools --search "send an email"
+  toolwire tools --tools tools.py --search "send mail"
   toolwire tools --tools tools.py --tokens openai
   toolwire tools --config mcp.json --tokens anthropic
   toolwire tools --builtin
@@ -61,7 +61,7 @@ def tools(
     policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print which tools there are, or what they cost a model."""
+    """Print the tools, or what they cost a model."""
     output: Output = context.obj
     output.keep_stdout()
     if (bool(tools) or config is not None) == builtin:
