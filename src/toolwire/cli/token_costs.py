@@ -85,9 +85,9 @@ def token_costs(registry: toolwire.ToolRegistry, protocol: str) -> TokenCosts:
     Raises:
         Stop: There is no such protocol, or it cannot describe the tools.
     """
-    counts = _installed() or {ESTIMATE: estimated_tokens}
     try:
         session = toolwire.Session(registry, protocol=protocol)
+        counts = _installed() or {ESTIMATE: estimated_tokens}
         whole = _text(session.instructions)
         tools = {tool.name: _all(counts, _described(protocol, tool)) for tool in session.tools}
     except toolwire.ToolwireError as error:
