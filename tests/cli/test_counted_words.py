@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.source import modules
 from toolwire import Session, Toolkit, ToolRegistry
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 NOT_ONE = {
     "toolwire.builtin.read_result",  # only long results are kept

@@ -10,8 +10,8 @@ from toolwire.definition.texts.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 DESCRIPTION = (
     "Find tools by their purpose. More tools exist than you were shown: search before you say that something "

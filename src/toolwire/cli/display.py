@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.vocabulary.counting import count_of as count_of
+from toolwire.vocabulary.texts.counting import count_of as count_of
 
 WHOLE_ID = 28
 """Characters of an id that stays on one line: a run's 24, and the number of a call."""
@@ -62,7 +62,7 @@ def whole_rows(names: Sequence[str], rows: Sequence[Sequence[str]], *, is_termin
     found: list[str] = []
     for row in zip(*columns, strict=True):
         for places in lines:
-            text = _GAP.join(row[place].ljust(width) for place, width in places).rstrip()
+            text = _GAP.join(row[place] + " " * (width - cell_len(row[place])) for place, width in places).rstrip()
             if text:
                 found.append(text if places is lines[0] else f"{_INDENT}{text}")
     return "\n".join(found)

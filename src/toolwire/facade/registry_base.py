@@ -27,8 +27,8 @@ from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from toolwire.facade.built_in.background import BackgroundCalls

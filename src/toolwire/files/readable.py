@@ -7,8 +7,8 @@ import hashlib
 
 from toolwire.files.paths import FilePath, FileRefused
 from toolwire.vocabulary.blocks import ImageBlock
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.media_bytes import image_type
+from toolwire.vocabulary.texts.counting import count_of
 
 READ_LIMIT_BYTES = 1024 * 1024
 """Maximum bytes that one read returns: more does not fit a model's context."""

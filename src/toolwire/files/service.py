@@ -14,9 +14,9 @@ from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
 from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
 from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.media_bytes import image_type
+from toolwire.vocabulary.texts.counting import count_of
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""

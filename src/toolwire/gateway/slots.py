@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 
 class Slots:

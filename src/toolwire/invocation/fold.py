@@ -25,11 +25,11 @@ from toolwire.vocabulary.blocks import (
 )
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted, Progress
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, Failure, stop_facts
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.tools")

@@ -15,9 +15,9 @@ from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import kept_text
 from toolwire.vocabulary.values import digest
 

@@ -18,9 +18,9 @@ from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import Leg, leg_of, next_leg
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")
 

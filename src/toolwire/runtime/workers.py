@@ -16,9 +16,9 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ForOperator
+from toolwire.vocabulary.texts.counting import count_of
 
 LIVE_CAP = 32
 """Programs that run at the same time: half of the workers, so that their tools find some too."""

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import is_block, is_blocks, text_of
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.told import media_apart, show, told_output

@@ -46,10 +46,10 @@ from toolwire.session.told_tools import callable_tools, read_reply, shown, with_
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

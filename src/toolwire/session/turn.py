@@ -8,8 +8,8 @@ from typing import Any, TypedDict
 
 from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""

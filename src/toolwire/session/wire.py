@@ -15,8 +15,8 @@ from toolwire.permission.approval import VERDICTS, ApprovalRequest, Decider, Dec
 from toolwire.session.portable_json import portable_json
 from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import canonical
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.media_bytes import Media, read_media
+from toolwire.vocabulary.texts.counting import count_of
 
 
 class Annotations(TypedDict, total=False):

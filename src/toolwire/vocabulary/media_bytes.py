@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 IMAGE_LIMIT_CHARACTERS = 5 * 1024 * 1024
 """Maximum characters of an image in base64 for a provider. Anthropic's API takes 5 MB, and the others more."""

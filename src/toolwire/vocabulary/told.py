@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, blob_line, byte_count, is_block, is_media, is_resource, shown
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.values import plain
 
 _MARKS = ('"base64"', '"blob"', '"mimeType"', '"data:')

@@ -74,8 +74,12 @@ def list_tools(
             raise typer.BadParameter("give --config FILE, or --pins FILE without --tokens")
         listed, costs, is_whole = _pinned(pins), None, True
     else:
-        with closing(toolwire.ToolRegistry()) as registry:
-            listed, is_whole = _offered(registry, config, pins)
+        # Registering a server changes its pins, and a list must not.
+        with TemporaryDirectory() as folder, closing(toolwire.ToolRegistry()) as registry:
+            copy = Path(folder) / "pins.json"
+            if pins is not None:
+                copyfile(pins, copy)
+            listed, is_whole = _offered(registry, config, copy)
             costs = None if tokens is None else token_costs(registry, tokens)
     if costs is not None:
         output.say(costs.note)
@@ -94,20 +98,13 @@ def _pinned(pins: Path) -> dict[str, dict[str, str]]:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
-def _offered(
-    registry: toolwire.ToolRegistry, config: Path, pins: Path | None
-) -> tuple[dict[str, dict[str, str]], bool]:
+def _offered(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
     """Connects to the servers of a file. Returns the same for their tools, and True if all servers can be used.
 
     A tool is off if its server does not offer it any more, or if its entry leaves it out.
     """
-    with TemporaryDirectory() as folder:
-        # Registering a server changes its pins, and a list must not.
-        copy = Path(folder) / "pins.json"
-        if pins is not None:
-            copyfile(pins, copy)
-        is_whole = add_servers(registry, config, copy)
-        known = _pinned(copy)
+    is_whole = add_servers(registry, config, pins)
+    known = _pinned(pins)
     found: dict[str, dict[str, str]] = {}
     for server in registry.mcp_servers:
         found[server] = {

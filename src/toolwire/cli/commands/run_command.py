@@ -49,6 +49,12 @@ _DEFAULT = "attp"
 _GRACE_S = 2.0
 """Seconds beyond the time limit and the clean-up of calls, for the sandbox to stop a program and keep its output."""
 
+ReplyProtocolOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="The format of the reply; auto detects it.", autocompletion=complete_reply_protocol
+    ),
+]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -60,12 +66,7 @@ def run(
     reply: Annotated[
         str | None, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
     ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The format of the reply; auto detects it.", autocompletion=complete_reply_protocol
-        ),
-    ] = AUTO,
+    protocol: ReplyProtocolOption = AUTO,
     policy: PolicyOption = None,
     ask: AskOption = None,
     language: LanguageOption = None,

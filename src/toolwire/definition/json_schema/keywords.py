@@ -20,7 +20,7 @@ from jsonschema.exceptions import ValidationError
 
 from toolwire.definition.json_schema.patterns import Patterns
 from toolwire.definition.words import SHOWN_LIMIT, shown
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 STEPS_LIMIT = 20_000
 """Maximum number of schemas and keywords applied in one validation: 10,000 plain values, or about 0.3 s at most."""

@@ -27,8 +27,8 @@ from toolwire.definition.json_schema.schema_limits import (
 )
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import expected_one, path_text, resolve
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.texts.counting import count_of
 
 _LOG = logging.getLogger("toolwire.definition")
 

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import kept_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000

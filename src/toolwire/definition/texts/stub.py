@@ -19,7 +19,7 @@ from toolwire.definition.texts.python_text import (
 )
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 STUB_LIMIT = 4_000
 """Maximum length of a docstring in characters. Prompts hold many tools, and imported schemas have hundreds of lines."""

@@ -10,9 +10,9 @@ from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
 from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactVersion
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from toolwire.journal.artifacts.manager import ArtifactManager

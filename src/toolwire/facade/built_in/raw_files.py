@@ -19,9 +19,9 @@ from toolwire.files.disk import FILE_LIMIT_BYTES, locked
 from toolwire.files.paths import FileRefused
 from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 GUARD_VARIABLES = ("TOOLWIRE_DANGEROUS_TEXT_IO", "AGENTSCOPE_DANGEROUS_TEXT_IO")
 """The environment variables of the guard. The stricter one counts."""

@@ -23,8 +23,8 @@ from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

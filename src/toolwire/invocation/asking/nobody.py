@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 _LOG = logging.getLogger("toolwire.permission")
 
@@ -12,15 +11,13 @@ class NobodyAsked:
     """Warns the host once. A session has one of its own, and a registry or toolkit for calls without a session."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._has_warned = False
+        # `next` gives the one item to one thread.
+        self._first = iter((True,))
 
     def warn(self, tool: str, *, is_question: bool = False) -> None:
         """Names the tool and the cures, at the first call. `is_question`: the tool itself asked a person."""
-        with self._lock:
-            if self._has_warned:
-                return
-            self._has_warned = True
+        if not next(self._first, False):
+            return
         if is_question:
             _LOG.warning(
                 "the tool %r asks a person, and nobody can be asked, so its call was stopped: give approver=, or give "

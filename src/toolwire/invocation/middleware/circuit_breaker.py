@@ -11,8 +11,8 @@ from typing import ClassVar
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started, refused
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 FAILURES = 5
 """Default number of failures in a row that open a circuit. It is more than chance, and reached soon."""

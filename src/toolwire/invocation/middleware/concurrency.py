@@ -9,9 +9,9 @@ from typing import ClassVar
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, refused
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.gate import Gate, GateFull
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 WAIT_LIMIT_S = 30.0
 """Default number of seconds that a call waits for its turn, about as long as people wait for an answer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from toolwire.journal.artifacts.artifact import ArtifactError
 from toolwire.journal.artifacts.normal_text import NormalText
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 LEAST_SCORE = 90.0
 """How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""

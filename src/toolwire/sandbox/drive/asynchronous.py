@@ -19,8 +19,8 @@ from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
 from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
-from toolwire.vocabulary.counting import count_of
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.texts.counting import count_of
 
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 

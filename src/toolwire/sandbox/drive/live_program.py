@@ -23,7 +23,7 @@ from toolwire.sandbox.channel.frames import (
 from toolwire.sandbox.drive.replaying import Diverged, Replaying
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, ProgramCallRecord, ProgramStatus
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _SHORTEST_S = 0.02

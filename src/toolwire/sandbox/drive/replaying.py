@@ -21,7 +21,7 @@ from typing import NamedTuple
 from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
 from toolwire.sandbox.channel.frames import CallFrame, WaitFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 BATCH_BYTES = 65_536
 """Bytes of recorded answers to send at once; a single larger one goes alone. The program may be writing meanwhile. A

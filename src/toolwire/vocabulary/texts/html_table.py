@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from toolwire.vocabulary.counting import count_of
+from toolwire.vocabulary.texts.counting import count_of
 
 CELL_LIMIT = 4_000
 """Maximum number of characters of one cell: a notebook keeps every output, and a person reads a page at most."""
