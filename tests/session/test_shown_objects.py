@@ -66,9 +66,9 @@ async def test_objects_show_themselves_in_one_line_without_arguments(tmp_path: P
         done = await Session([pay], protocol="openai").turn(reply)
         final = await session.turn({"role": "assistant", "content": SECRET})
         shown = [repr(each) for each in (registry, session, store, turn, turn.suspended, done, final, Toolkit("a"))]
-    assert shown[:2] == ["<ToolRegistry: 1 tools>", "<Session 'openai': 1 tools, with a store>"]
+    assert shown[:2] == ["<ToolRegistry: 1 tool>", "<Session 'openai': 1 tool, with a store>"]
     assert f"<Suspended {turn.suspended.run_id!r}: 1 pending, pay>" in shown
-    assert "<Turn: 1 results, 0 failed>" in shown
+    assert "<Turn: 1 result, 0 failed>" in shown
     assert all("\n" not in line and len(line) < 200 for line in shown)
     assert not any("note" in line for line in shown)
     assert repr(store).endswith(" closed>")
@@ -104,7 +104,7 @@ def test_a_notebook_shows_rows_of_the_durable_log_escaped(tmp_path: Path) -> Non
 
 def test_a_long_cell_is_cut_and_says_so() -> None:
     assert "more characters" not in html_table([("text", "x" * CELL_LIMIT)])
-    assert "1 more characters" in html_table([("text", "x" * (CELL_LIMIT + 1))])
+    assert "1 more character" in html_table([("text", "x" * (CELL_LIMIT + 1))])
 
 
 def test_a_wrong_bound_value_can_be_caught_by_its_class() -> None:

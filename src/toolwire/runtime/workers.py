@@ -138,7 +138,7 @@ class Workers:
 
     def _wait(self, job: Job) -> None:
         """Queues a job. The caller holds the lock."""
-        busy = count_of(self.cap, "worker is busy or stuck", "workers are busy or stuck")
+        busy = f"no worker is free: {count_of(self.cap, 'is', 'are')} busy or stuck"
         if self in _INSIDE.get() or not self.waiting_cap:
             raise WorkersExhausted(busy)
         if len(self._waiting) >= self.waiting_cap:

@@ -68,7 +68,8 @@ class Places:
         """Returns the error for a full queue, with the present figures."""
         waiting = len(self._waiting)
         return Overloaded(
-            f"{count_of(self._live, 'program runs', 'programs run')}, and {waiting} wait for a place; try again later",
+            f"{count_of(self._live, 'program runs', 'programs run')}, "
+            f"and {count_of(waiting, 'waits', 'wait')} for a place; try again later",
             live=self._live,
             waiting=waiting,
         )

@@ -146,8 +146,8 @@ class Validator:
             raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
         holds = f"The {self._whole} {'hold' if self._whole.endswith('s') else 'holds'}"
         message = (
-            f"{holds} {values:,} values and {characters:,} characters, and checking them takes more than "
-            f"{limits}: give less in one call."
+            f"{holds} {count_of(values, 'value')} and {count_of(characters, 'character')}, "
+            f"and checking them takes more than {limits}: give less in one call."
         )
         return ArgumentProblem(path="", kind="invalid", message=message)
 

@@ -60,7 +60,7 @@ def _cut(text: str, limit: int) -> str:
         return text
     end = max(text.rfind("\n", 0, limit), text.rfind(". ", 0, limit) + 1)
     kept = text[: end if end > limit // 2 else limit].rstrip()
-    return f"{kept}\n... (left out here: {count_of(len(text) - len(kept), 'more character')})"
+    return f"{kept}\n... ({count_of(len(text) - len(kept), 'more character is', 'more characters are')} left out here)"
 
 
 @once_per_text
