@@ -128,7 +128,7 @@ def test_without_a_tokenizer_tokens_are_estimated_and_it_says_so(tools: str, mon
 
 
 def test_an_estimate_is_of_characters() -> None:
-    assert [token_costs.estimated_tokens(text) for text in ("", "a", "abcd", "abcde", "搜索", "ab搜索")] == [
+    assert [token_costs.estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "搜索", "ab搜索")] == [
         0,
         1,
         1,
@@ -166,7 +166,7 @@ def test_a_session_is_told_the_same_number_of_tokens() -> None:
 
     session = Session([look], protocol="json")
     assert isinstance(session.instructions, str)
-    assert token_costs.estimated_tokens(session.instructions) > 0
+    assert token_costs.estimate_tokens(session.instructions) > 0
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from toolwire.cli.loading import registry_of
 from toolwire.cli.stores import open_store
 
 OTHER_STATUSES = ("success", "asked", "approve", "edit", "deny", "stop_run", "answer")
-"""What a row of the log says that is neither a kind of failure nor the state of a run."""
+"""The states of calls, requests and decisions in the log, without the kinds of failures."""
 RUN_STATUSES = ("started", "resumed", "suspended", "finished", "stopped", "diverged", "forgotten")
 _ROWS_SEARCHED = 10_000
 
@@ -48,12 +48,12 @@ def complete_tool(context: typer.Context, incomplete: str) -> list[str]:
 def complete_logged_tool(context: typer.Context, incomplete: str) -> list[str]:
     """Returns the tools that the last rows of the log are about."""
 
-    def logged() -> Iterable[str]:
+    def find_names() -> Iterable[str]:
         with open_store(context.params.get("store")) as store:
             rows = store.log(limit=_ROWS_SEARCHED, newest_first=True)
         return sorted({row.tool for row in rows})
 
-    return _starting(incomplete, logged)
+    return _starting(incomplete, find_names)
 
 
 def complete_server(context: typer.Context, incomplete: str) -> list[str]:

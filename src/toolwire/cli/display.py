@@ -51,7 +51,7 @@ def whole_rows(names: Sequence[str], rows: Sequence[Sequence[str]], *, is_termin
     """
     table = [list(names), *([one_line(cell) for cell in row] for row in rows)]
     columns = [column for column in zip(*table, strict=True) if any(column[1:])]
-    lines = _packed([max(map(cell_len, column)) for column in columns], _width(is_terminal=is_terminal))
+    lines = _pack_columns([max(map(cell_len, column)) for column in columns], _width(is_terminal=is_terminal))
     if len(lines) == 1:
         fitting = Table()
         for name, *_ in columns:
@@ -68,7 +68,7 @@ def whole_rows(names: Sequence[str], rows: Sequence[Sequence[str]], *, is_termin
     return "\n".join(found)
 
 
-def _packed(widths: Sequence[int], limit: int) -> list[list[tuple[int, int]]]:
+def _pack_columns(widths: Sequence[int], limit: int) -> list[list[tuple[int, int]]]:
     """Returns the columns of each line of a row, as places and widths."""
     lines: list[list[tuple[int, int]]] = []
     left = 0

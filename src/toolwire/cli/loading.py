@@ -75,7 +75,9 @@ def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | Non
     for source, module in loaded:
         tools = _tools(module)
         if not tools:
-            raise _unusable(f"{source} has no tools", hint=f"{_near_misses(module)}{_imported(module)}{_WHAT_COUNTS}")
+            raise _unusable(
+                f"{source} has no tools", hint=f"{_near_misses(module)}{_import_hint(module)}{_WHAT_COUNTS}"
+            )
         for tool in tools:
             try:
                 registry.register_tool_to_library(tool)
@@ -159,7 +161,7 @@ def _near_misses(module: ModuleType) -> str:
     return f"Without a docstring: {', '.join(names)}. " if names else ""
 
 
-def _imported(module: ModuleType) -> str:
+def _import_hint(module: ModuleType) -> str:
     """Says how to name the tools that the module only imports. Empty if there are none."""
     if hasattr(module, "__all__"):
         return ""

@@ -1,4 +1,4 @@
-"""What the descriptions of tools cost a model, in tokens."""
+"""Counts the tokens that a model reads to know its tools."""
 
 from __future__ import annotations
 
@@ -80,31 +80,31 @@ class TokenCosts:
 
 
 def token_costs(registry: toolwire.ToolRegistry, protocol: str) -> TokenCosts:
-    """Returns what the tools of a registry cost in a protocol.
+    """Returns the tokens of a registry's tools in a protocol.
 
     Raises:
-        Stop: There is no such protocol, or it cannot describe the tools.
+        Stop: The protocol does not exist, or cannot describe the tools.
     """
     try:
         session = toolwire.Session(registry, protocol=protocol)
-        counts = _installed() or {ESTIMATE: estimated_tokens}
+        counts = _load_tokenizers() or {ESTIMATE: estimate_tokens}
         whole = _text(session.instructions)
-        tools = {tool.name: _all(counts, _described(protocol, tool)) for tool in session.tools}
+        tools = {tool.name: _count_each(counts, _tool_text(protocol, tool)) for tool in session.tools}
     except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     sums = {name: sum(cost[name] for cost in tools.values()) for name in counts}
-    total = sums if session.protocol.is_native else _all(counts, whole)
+    total = sums if session.protocol.is_native else _count_each(counts, whole)
     rest = {name: total[name] - sums[name] for name in counts}
     return TokenCosts(tokenizers=tuple(counts), tools=tools, rest=rest, total=total)
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Returns about how many tokens a text has: one for 4 characters of ASCII, and one for each other character."""
     others = sum(not character.isascii() for character in text)
     return others + ceil((len(text) - others) / CHARACTERS)
 
 
-def _described(protocol: str, tool: Any) -> str:
+def _tool_text(protocol: str, tool: Any) -> str:
     found = toolwire.protocols.get(protocol)
     return _text(found.describe([tool]) if found.is_native else found.tools_text([tool]))
 
@@ -113,7 +113,7 @@ def _text(described: str | Sequence[Any]) -> str:
     return described if isinstance(described, str) else json.dumps(described, ensure_ascii=False)
 
 
-def _all(counts: Mapping[str, Count], text: str) -> Counts:
+def _count_each(counts: Mapping[str, Count], text: str) -> Counts:
     return {name: count(text) for name, count in counts.items()}
 
 
@@ -145,6 +145,6 @@ _TOKENIZERS: tuple[tuple[str, str, Callable[[Any], Count]], ...] = (
 """The name, package and maker of each tokenizer. All of these packages hold their tables: nothing is downloaded."""
 
 
-def _installed() -> dict[str, Count]:
+def _load_tokenizers() -> dict[str, Count]:
     modules = [(name, package.replace("-", "_").removesuffix("_v1"), make) for name, package, make in _TOKENIZERS]
     return {name: make(import_module(module)) for name, module, make in modules if find_spec(module) is not None}

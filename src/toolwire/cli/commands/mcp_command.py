@@ -72,14 +72,14 @@ def list_tools(
     if config is None:
         if pins is None or tokens is not None:
             raise typer.BadParameter("give --config FILE, or --pins FILE without --tokens")
-        listed, costs, is_whole = _pinned(pins), None, True
+        listed, costs, is_whole = _read_states(pins), None, True
     else:
         # Registering a server changes its pins, and a list must not.
         with TemporaryDirectory() as folder, closing(toolwire.ToolRegistry()) as registry:
             copy = Path(folder) / "pins.json"
             if pins is not None:
                 copyfile(pins, copy)
-            listed, is_whole = _offered(registry, config, copy)
+            listed, is_whole = _connect(registry, config, copy)
             costs = None if tokens is None else token_costs(registry, tokens)
     if costs is not None:
         output.say(costs.note)
@@ -90,7 +90,7 @@ def list_tools(
     raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
 
 
-def _pinned(pins: Path) -> dict[str, dict[str, str]]:
+def _read_states(pins: Path) -> dict[str, dict[str, str]]:
     """Returns the state of each known tool, by server and tool."""
     try:
         return {server: {**states} for server, states in toolwire.McpPins(pins).states().items()}
@@ -98,13 +98,13 @@ def _pinned(pins: Path) -> dict[str, dict[str, str]]:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
-def _offered(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
+def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
     """Connects to the servers of a file. Returns the same for their tools, and True if all servers can be used.
 
     A tool is off if its server does not offer it any more, or if its entry leaves it out.
     """
     is_whole = add_servers(registry, config, pins)
-    known = _pinned(pins)
+    known = _read_states(pins)
     found: dict[str, dict[str, str]] = {}
     for server in registry.mcp_servers:
         found[server] = {

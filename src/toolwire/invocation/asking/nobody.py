@@ -1,4 +1,4 @@
-"""The one warning that a call cannot run because nobody can be asked."""
+"""The one warning about calls that need a person when there is no approver."""
 
 from __future__ import annotations
 
