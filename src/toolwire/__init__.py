@@ -1,5 +1,13 @@
 """The tool layer between a language model and the tools it may use.
 
+The first three things to do:
+
+1. Write files that run as they are, from a shell: `toolwire init my_agent`, or `python -m toolwire init my_agent`.
+2. Give your functions to a model: `session = Session([function], protocol="openai")`, then `session.run_turn(response)`
+   for each answer of the provider's SDK. `help(toolwire.Session)` has the loop.
+3. Call a tool yourself, down the same path: `registry = ToolRegistry()`, `registry.register(function)` and
+   `registry.invoke("name", {"argument": 1})`. `help(toolwire.ToolRegistry)` says what else it does.
+
 Everything public can be imported from here; each name is loaded when it is first used.
 """
 

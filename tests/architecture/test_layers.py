@@ -43,6 +43,7 @@ MORE = {
     "toolwire.builtin.tool_groups": {"catalogue"},
     "toolwire.cli.commands.mcp_command": {"vocabulary"},
     "toolwire.cli.config_watch": {"vocabulary"},
+    "toolwire.cli.display": {"vocabulary"},
 }
 """Modules that may import a layer that the rest of their folder may not."""
 

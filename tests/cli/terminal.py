@@ -37,12 +37,12 @@ def process_on_terminal(*arguments: str, environment: Mapping[str, str] | None =
     return _on_terminals(run)
 
 
-def run_on_terminal(*arguments: str) -> Ended:
-    """The same in this process."""
+def run_on_terminal(*arguments: str, columns: int = 200) -> Ended:
+    """The same in this process, on terminals of this width."""
 
     def run(stdout: int, stderr: int) -> int:
         with (
-            patch.dict(os.environ, _SIZE),
+            patch.dict(os.environ, {**_SIZE, "COLUMNS": str(columns)}),
             open(stdout, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as results,
             open(stderr, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as errors,
         ):

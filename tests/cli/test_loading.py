@@ -365,3 +365,26 @@ def test_a_raw_file_tool_that_is_only_imported_is_refused_and_one_in_all_is_take
     source = "from toolwire import view_text_file\n"
     assert "imports a raw file tool" in refusal(write("imported.py", source)).stderr
     assert names("--tools", write("named.py", f"{source}__all__ = ['view_text_file']\n")) == ["view_text_file"]
+
+
+def test_a_file_that_only_imports_says_how_to_name_its_tools(write: Write) -> None:
+    write("hr.py", 'def hire(name: str) -> str:\n    """Hires."""\n    return name\n')
+    source = write("front.py", "from pathlib import Path\nfrom typing import cast\n\nfrom hr import *\n")
+    ended = run_here("tools", "--tools", source)
+    assert (ended.code, 'A tool that it imports counts if __all__ names it: __all__ = ["hire"]. ' in ended.stderr) == (
+        3,
+        True,
+    )
+    Path(source).write_text('from hr import *\n\n__all__ = ["hire"]\n')
+    assert "hire" in run_here("tools", "--tools", source).stdout
+
+
+def test_many_imported_functions_are_named_in_part(write: Write) -> None:
+    write("many.py", "\n".join(f'def f{n}() -> int:\n    """F."""\n    return {n}\n' for n in range(7)))
+    ended = run_here("tools", "--tools", write("front.py", "from many import *\n"))
+    assert '__all__ = ["f0", "f1", "f2", "f3", "f4", ...]. ' in ended.stderr
+
+
+def test_what_python_and_toolwire_bring_is_not_proposed_as_a_tool(write: Write) -> None:
+    ended = run_here("tools", "--tools", write("front.py", "from textwrap import dedent\nfrom toolwire import tool\n"))
+    assert (ended.code, "__all__ = [" in ended.stderr) == (3, False)

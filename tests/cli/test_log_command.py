@@ -98,7 +98,7 @@ def test_a_deleted_step_is_named(ran: Ended, store: str) -> None:
         code=1,
         stdout="",
         stderr=f"missing from the store: step {key} of run {run_id}\n"
-        "toolwire: the log is whole, and 1 of its runs or steps are gone\n",
+        "toolwire: the log is whole, but the store lacks 1 run or step of it\n",
     )
     assert json.loads(run_here("log", "verify", "--json").stdout)["missing"] == [f"step {key} of run {run_id}"]
 

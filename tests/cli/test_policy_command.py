@@ -74,7 +74,7 @@ def test_check_says_that_nothing_is_wrong(bank: str, write: Write) -> None:
     ended = run_here("policy", "check", "--tools", bank)
     assert (ended.code, ended.stdout) == (
         ExitCode.DONE,
-        "toolwire.toml: 2 rules, nothing wrong for 2 tools, 1 example as they say\n",
+        "toolwire.toml: 2 rules, nothing wrong for 2 tools, 1 example as it says\n",
     )
 
 

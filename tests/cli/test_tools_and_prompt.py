@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.cli.conftest import Write
+from tests.cli.terminal import run_on_terminal
 from toolwire import ConfigurationError, built_in_tools
 from toolwire.protocols import names
 
@@ -42,16 +43,17 @@ look                                                   auto        Looks around.
 """
 
 
-def test_the_table_is_plain_text_where_no_person_reads_it(described: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+def test_the_table_is_plain_text_of_any_width_where_no_person_reads_it(
+    described: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
     assert run_here("tools", "--tools", described) == Ended(code=0, stdout=TABLE, stderr="")
 
 
-def test_the_table_keeps_to_the_width_it_is_given(described: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    lines = run_here("tools", "--tools", described).stdout.splitlines()
+def test_the_table_keeps_to_the_width_of_the_terminal(described: str) -> None:
+    lines = run_on_terminal("tools", "--tools", described, columns=60).stdout.splitlines()
     assert max(map(len, lines)) <= 60
-    assert "".join(line[:8].strip() for line in lines) == "NAMEdeletelook"
+    assert "".join(line[:8].strip() for line in lines if "─" not in line) == "NAMEdeletelook"
 
 
 def test_json_holds_the_schemas(described: str) -> None:
@@ -66,8 +68,7 @@ def test_json_holds_the_schemas(described: str) -> None:
     assert look["output_schema"]["properties"] == {"result": {"type": "string"}}
 
 
-def test_a_search_prints_what_fits_the_best_first(described: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+def test_a_search_prints_what_fits_the_best_first(described: str) -> None:
     ended = run_here("tools", "--tools", described, "--search", "see what is around")
     assert ended == Ended(
         code=0,
@@ -221,8 +222,7 @@ def test_wrong_usage_is_said_on_stderr(words: list[str], said: str) -> None:
     assert (ended.code, ended.stdout, said in ended.stderr) == (2, "", True)
 
 
-def test_builtin_lists_the_tools_of_toolwire_with_their_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_builtin_lists_the_tools_of_toolwire_with_their_permissions() -> None:
     found = {tool["name"]: tool["permission"] for tool in json.loads(run_here("tools", "--builtin", "--json").stdout)}
     assert list(found) == [spec.name for spec in built_in_tools()]
     assert sorted(name for name, permission in found.items() if permission == "confirm") == [
@@ -238,7 +238,7 @@ def test_builtin_lists_the_tools_of_toolwire_with_their_permissions(monkeypatch:
 def test_tools_come_from_one_place(arguments: tuple[str, ...]) -> None:
     ended = run_here("tools", *arguments)
     assert (ended.code, ended.stdout) == (2, "")
-    assert "give your tools by --tools, or --builtin for the tools of toolwire" in ended.stderr
+    assert "give your tools by --tools or --config, or --builtin for the tools of toolwire" in ended.stderr
 
 
 def test_a_definition_of_the_list_says_how_to_get_a_tool_that_works() -> None:

@@ -14,7 +14,7 @@ WRONG = [
     ("fly", 2, "No such command 'fly'."),
     ("tool", 2, "No such command 'tool'. Did you mean 'tools'?"),
     ("--colour", 2, "No such option: --colour"),
-    ("tools", 2, "give your tools by --tools, or --builtin for the tools of toolwire"),
+    ("tools", 2, "give your tools by --tools or --config, or --builtin for the tools of toolwire"),
     ("tools --tools", 2, "Option '--tools' requires an argument."),
     ("tools --tools missing.py", 3, "there is no file missing.py"),
     ("tools --tools no_such_module", 3, "there is no module no_such_module"),
@@ -61,6 +61,40 @@ WRONG = [
     ("log --since yesterday", 2, "Invalid value for --since: 'yesterday' is not a time; write 30min, 2h, 7d or "),
     ("log --limit 0", 2, "Invalid value for '--limit'"),
     ("log tree", 2, "Missing argument 'RUN'."),
+    ("log --principal", 2, "Option '--principal' requires an argument."),
+    ("log --status", 2, "Option '--status' requires an argument."),
+    ("log tree r_1", 2, "Name another with --store or $TOOLWIRE_STORE; `toolwire run` makes one."),
+    ("tools --config missing.json", 2, "Invalid value for '--config': file 'missing.json' does not exist."),
+    ("tools --config bad.json", 2, "bad.json cannot be read: "),
+    ("tools --config empty.json", 2, "empty.json has no table of servers: write {'mcpServers': {'fs': {'command': "),
+    ("tools --tools imports.py", 3, 'A tool that it imports counts if __all__ names it: __all__ = ["add"].'),
+    ("tools --tools bare.py", 3, "Without a docstring: add. These count as tools: public functions with a docstring"),
+    ("tools --tools shop.py --tokens", 2, "Option '--tokens' requires an argument."),
+    ("tools --tools shop.py --tokens gpt", 2, "there is no protocol 'gpt': write one of 'attp', 'xml', "),
+    ("tools --tools shop.py --tokens xml --search x", 2, "--tokens is about all tools: leave --search out"),
+    ("tools --tools shop.py --builtin", 2, "give your tools by --tools or --config, or --builtin for the tools of "),
+    ("mcp list", 2, "give --config FILE, or --pins FILE without --tokens"),
+    ("mcp list --pins missing.json", 2, "Invalid value for '--pins': file 'missing.json' does not exist."),
+    ("mcp list --pins bad.json", 2, "pins='bad.json' is not a file of pins: mend or delete it"),
+    ("mcp list --pins pins.json --tokens xml", 2, "give --config FILE, or --pins FILE without --tokens"),
+    ("mcp accept fs --pins pins.json", 1, "no MCP server 'fs' was seen; there are none"),
+    ("mcp login issues", 2, "give the file that has a server of this name (--config)"),
+    ("mcp doctor", 2, "Missing option '--config'."),
+    ("serve", 2, "Give --tools FILE, --config FILE or both."),
+    ("serve --tools shop.py --pins pins.json", 2, "Give --config FILE, or leave it out."),
+    ("serve --tools shop.py --token-env NONE", 2, "Give --http PORT, or leave it out."),
+    ("serve --tools shop.py --http 0 --token-env NONE", 2, "Set it, or leave it out."),
+    ("serve --tools shop.py --config profiles.json", 2, "Give --http PORT."),
+    ("serve --config profiles.json --http 0", 2, "Give --tools FILE as well."),
+    ("serve --config off.json", 3, "The warnings say why."),
+    ("serve --tools shop.py --config misspelt.json --http 0", 2, "misspelt.json has no table of servers: write "),
+    ("serve --tools shop.py --http 99999", 2, "Invalid value for '--http'"),
+    ("serve --tools shop.py --mode fast", 2, "'fast' is not one of 'tools', 'code'."),
+    ("init shop.py", 1, "shop.py cannot be written: File exists"),
+    ("init shop.py/agent", 1, "shop.py/agent cannot be written: Not a directory"),
+    ("init one two", 2, "Got unexpected extra argument(s) (two)"),
+    ("completion", 2, "Missing argument 'SHELL'."),
+    ("artifacts list", 2, "Missing option '--namespace'."),
     ("doctor --tools shop.py", 2, "No such option: --tools"),
     ("completion tcsh", 2, "'tcsh' is not one of 'bash', 'zsh', 'fish'."),
 ]
@@ -74,6 +108,13 @@ FILES = {
     "broken.py": "def f(:",
     "empty.py": "x = 1",
     "rules.toml": "nonsense",
+    "bare.py": "def add(a: int) -> int:\n    return a\n",
+    "imports.py": "from pathlib import Path\n\nfrom shop import *\n",
+    "empty.json": "{}",
+    "off.json": '{"mcpServers": {"fs": {"command": "no-such-program-here"}}}',
+    "pins.json": '{"version": 1, "servers": {}}',
+    "profiles.json": '{"profiles": {"ops": {"token": "sha256:' + "0" * 64 + '", "tools": ["*"]}}}',
+    "misspelt.json": '{"mcpserver": {}, "profiles": {"ops": {"token": "sha256:' + "0" * 64 + '", "tools": ["*"]}}}',
 }
 """The files that the lines name."""
 
@@ -89,5 +130,5 @@ def test_a_wrong_command_line_is_told_what_is_wrong(
     ended = run_here(*shlex.split(line))
     said = ended.stderr + ended.stdout
     assert (ended.code, message in said or said, "Traceback" in said) == (code, True, False)
-    # Code 1 is the result of a command that ran, so it goes to standard output.
-    assert (ended.stdout == "") is (code != 1)
+    # A result of a command that ran goes to standard output, also with code 1.
+    assert (ended.stdout == "") is (code != 1 or ended.stderr.startswith("toolwire: "))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pydoc
 import re
 import types
 from pathlib import Path
@@ -50,6 +51,15 @@ def test_the_examples_of_help_run(name: str) -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
+def test_help_of_the_package_begins_with_the_first_three_things_to_do() -> None:
+    text = pydoc.render_doc(toolwire, renderer=pydoc.plaintext)
+    start = text.partition("The first three things to do:")[2].partition("PACKAGE CONTENTS")[0]
+    assert [line.strip()[:2] for line in start.splitlines() if re.match(r" +\d\. ", line)] == ["1.", "2.", "3."]
+    assert ["init" in start, "Session(" in start, "ToolRegistry()" in start] == [True, True, True]
+    named = set(re.findall(r"help\(toolwire\.(\w+)\)", start))
+    assert named == {"Session", "ToolRegistry"} == named & set(toolwire.__all__)
+
+
 def test_the_command_lines_of_the_readme_run(tmp_path: Path) -> None:
     page = text_of("README.md")
     (function,) = re.findall(r"^def search.*?(?=\n\n\n)", page, re.MULTILINE | re.DOTALL)
@@ -58,8 +68,8 @@ def test_the_command_lines_of_the_readme_run(tmp_path: Path) -> None:
     (tmp_path / "reply.toml").write_text(reply)
     lines = re.findall(r"^toolwire (.*--tools tools\.py[^#\n]*)", page, re.MULTILINE)
     ended = [run_process(*line.split(), cwd=tmp_path) for line in lines]
-    assert [one.code for one in ended] == [0, 0, 0, 0]
-    assert (ended[0].stdout, ended[3].stdout) == (
+    assert [one.code for one in ended] == [0, 0, 0, 0, 0]
+    assert (ended[0].stdout, ended[4].stdout) == (
         "dune 2\nemma 1\n",
         '[{"title": "Dune"}, {"title": "Dune Messiah"}]\n',
     )

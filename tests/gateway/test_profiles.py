@@ -282,3 +282,27 @@ async def test_profiles_that_a_running_server_did_not_have_are_told_to_need_a_re
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
+
+
+async def test_a_file_of_profiles_alone_is_served_with_tools_of_its_own(tmp_path: Path) -> None:
+    tools = [
+        'def look() -> str:\n    """Looks."""\n    return ""\n',
+        'def pay() -> str:\n    """Pays."""\n    return ""\n',
+    ]
+    (tmp_path / "desk.py").write_text("\n\n".join(tools))
+    config = tmp_path / "profiles.json"
+    config.write_text(json.dumps({"profiles": {"support": {"token": "${SUPPORT_TOKEN}", "tools": ["look"]}}}))
+    process = serve_config("--tools", "desk.py", "--config", str(config), cwd=tmp_path)
+    try:
+        served = said_until_served(process)[-1].split(" at ")[1].strip()
+        port = int(served.removesuffix("/mcp").rpartition(":")[2])
+        async with client_of(port, "support-1") as client:
+            assert await names_of(client) == ["look"]
+        # The file is read again: the profile sees more.
+        config.write_text(json.dumps({"profiles": {"support": {"token": "${SUPPORT_TOKEN}", "tools": ["*"]}}}))
+        await said(process, "the servers are those of")
+        async with client_of(port, "support-1") as client:
+            assert await names_of(client) == ["look", "pay"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)

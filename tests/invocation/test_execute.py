@@ -122,8 +122,8 @@ def test_the_world_still_works_after_a_keyboard_interrupt(run: Run, world: World
     ("length", "shown"),
     [
         (ERROR_LIMIT, "x" * ERROR_LIMIT),
-        (ERROR_LIMIT + 1, f"{'x' * 8192}\n[1 characters left out]\n{'x' * 8192}"),
-        (ERROR_LIMIT * 10, f"{'x' * 8192}\n[147456 characters left out]\n{'x' * 8192}"),
+        (ERROR_LIMIT + 1, f"{'x' * 8192}\n[1 character left out]\n{'x' * 8192}"),
+        (ERROR_LIMIT * 10, f"{'x' * 8192}\n[147,456 characters left out]\n{'x' * 8192}"),
     ],
     ids=["at the limit", "above it", "far above it"],
 )
@@ -133,7 +133,7 @@ def test_a_long_message_keeps_its_beginning_and_its_end(run: Run, length: int, s
 
 def test_a_long_error_of_a_result_keeps_its_beginning_and_its_end(run: Run) -> None:
     result = run(gives(ToolResult(False, error="x" * (ERROR_LIMIT + 1))))
-    assert result.error == f"{'x' * 8192}\n[1 characters left out]\n{'x' * 8192}"
+    assert result.error == f"{'x' * 8192}\n[1 character left out]\n{'x' * 8192}"
 
 
 class OwnResult(ToolResult):

@@ -76,7 +76,7 @@ def test_absent_facts_are_left_out_of_the_request() -> None:
     assert render(asked({})) == (
         "tool       pay\n"
         "why        rule confirm 'pay'\n"
-        "does       does not say\n"
+        "does       not stated by the tool\n"
         "expires    never\n"
         "request    a_1c\n"
         "call       c1\n"

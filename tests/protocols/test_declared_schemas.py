@@ -167,7 +167,7 @@ def test_a_pattern_that_cannot_be_checked_is_a_warning(caplog: pytest.LogCapture
         tool = ToolSpec.from_jsonschema(
             name="t", input_schema=TAKEN["a pattern of ECMA-262"], function=lambda **given: len(given)
         )
-    assert "the pattern '^[^]+$', like 1 others, is not checked here" in caplog.text
+    assert "the pattern '^[^]+$', like 1 other, is not checked here" in caplog.text
     assert tool.run({"a": "x"}).data == 1
 
 

@@ -51,7 +51,7 @@ def test_jobs_run_up_to_the_cap_and_further_ones_wait_in_order(release: threadin
     assert (workers.busy, order) == (2, [])
     with pytest.raises(WorkersExhausted) as caught:
         workers.start(lambda: None)
-    assert str(caught.value) == "all 2 workers are busy or stuck, and 3 calls wait for one"
+    assert str(caught.value) == "no worker is free: 2 are busy or stuck, and 3 calls wait for one"
     # A job whose caller leaves frees its place and never starts.
     assert waiting.pop(1).cancel()
     waiting.append(workers.start(partial(order.append, 3)))
@@ -65,7 +65,7 @@ def test_jobs_run_up_to_the_cap_and_further_ones_wait_in_order(release: threadin
 def test_a_job_from_inside_of_a_full_pool_does_not_wait_for_itself() -> None:
     workers = Workers(cap=1)
     outer = workers.start(lambda: workers.start(lambda: None))
-    assert str(outer.exception(PATIENCE_S)) == "all 1 workers are busy or stuck"
+    assert str(outer.exception(PATIENCE_S)) == "no worker is free: 1 is busy or stuck"
     # The control: another pool has room, and a caller from outside may wait.
     assert workers.start(lambda: Workers(cap=1).start(lambda: 7).result(PATIENCE_S)).result(PATIENCE_S) == 7
 

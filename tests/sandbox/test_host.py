@@ -177,7 +177,7 @@ def test_more_than_the_queue_holds_is_refused_with_the_figures(monkeypatch: pyte
         release.set()
         assert (first.result(PATIENCE_S).value, second.result(PATIENCE_S).value) == ("held", "waited")
     assert (refusal.value.live, refusal.value.waiting) == (1, 1)
-    assert str(refusal.value) == "1 programs run and 1 wait for a place; try again later"
+    assert str(refusal.value) == "1 program runs, and 1 waits for a place; try again later"
 
 
 async def test_waiting_for_a_place_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch, run: Runner) -> None:

@@ -83,7 +83,7 @@ def test_a_session_with_other_bounds_keeps_the_limits_of_its_registry() -> None:
     registry = enabled()
     registry.enable_code_execution(limits=Limits(calls=1))
     turn = Session(registry, protocol="json", modules=["math"]).run_turn(PROGRAM.replace("+ 1", "+ double(n=3)"))
-    assert turn.results[0].text.startswith("Stopped: the program made more than 1 tool calls.")
+    assert turn.results[0].text.startswith("Stopped: the program made more than 1 tool call.")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_notebook_shows_rows_of_the_durable_log_escaped(tmp_path: Path) -> Non
 
 def test_a_long_cell_is_cut_and_says_so() -> None:
     assert "more characters" not in html_table([("text", "x" * CELL_LIMIT)])
-    assert "1 more characters" in html_table([("text", "x" * (CELL_LIMIT + 1))])
+    assert "1 more character" in html_table([("text", "x" * (CELL_LIMIT + 1))])
 
 
 def test_a_wrong_bound_value_can_be_caught_by_its_class() -> None:

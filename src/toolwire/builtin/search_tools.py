@@ -11,6 +11,7 @@ from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 DESCRIPTION = (
     "Find tools by their purpose. More tools exist than you were shown: search before you say that something "
@@ -74,7 +75,7 @@ def _names(tools: Sequence[Tool]) -> list[str]:
 
 
 def _found(tools: Sequence[Tool]) -> str:
-    count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools, best first"
+    count = count_of(len(tools), "tool", "tools, best first")
     parts, size = [f"{count}:"], 0
     for tool in tools:
         whole = stub_of(tool)

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TypeGuard, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
-from toolwire.cli.waiting import Asking
+
+if TYPE_CHECKING:
+    from toolwire.types import Approver
 
 _WHAT_COUNTS = (
     "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
@@ -24,7 +26,11 @@ _WHAT_COUNTS = (
 )
 
 
-def registry_of(sources: Iterable[str], *, approver: Asking | None = None) -> toolwire.ToolRegistry:
+_NAMED = 5
+"""Names of imported functions that a message shows."""
+
+
+def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> toolwire.ToolRegistry:
     """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
 
     `approver` is asked about calls that need approval, except if a registry of a source has an approver of its own.
@@ -64,12 +70,14 @@ def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | No
     return registry
 
 
-def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Asking | None) -> toolwire.ToolRegistry:
+def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | None) -> toolwire.ToolRegistry:
     registry = toolwire.ToolRegistry(approver=approver)
     for source, module in loaded:
         tools = _tools(module)
         if not tools:
-            raise _unusable(f"{source} has no tools", hint=f"{_near_misses(module)}{_WHAT_COUNTS}")
+            raise _unusable(
+                f"{source} has no tools", hint=f"{_near_misses(module)}{_import_hint(module)}{_WHAT_COUNTS}"
+            )
         for tool in tools:
             try:
                 registry.register_tool_to_library(tool)
@@ -151,6 +159,27 @@ def _near_misses(module: ModuleType) -> str:
         if inspect.isfunction(value) and _belongs(value, module) and not inspect.getdoc(value)
     ]
     return f"Without a docstring: {', '.join(names)}. " if names else ""
+
+
+def _import_hint(module: ModuleType) -> str:
+    """Says how to name the tools that the module only imports. Empty if there are none."""
+    if hasattr(module, "__all__"):
+        return ""
+    names = [
+        name
+        for name, value in _public(module)
+        if (inspect.isfunction(value) or _is_tool_class(value)) and inspect.getdoc(value) and not _is_of_python(value)
+    ]
+    if not names:
+        return ""
+    written = ", ".join(f'"{name}"' for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return f"A tool that it imports counts if __all__ names it: __all__ = [{written}]. "
+
+
+def _is_of_python(value: object) -> bool:
+    """True for a function of the standard library or of toolwire, which nobody means as a tool."""
+    package = str(getattr(value, "__module__", "")).partition(".")[0]
+    return package in sys.stdlib_module_names or package == "toolwire"
 
 
 def _load(source: str) -> ModuleType:

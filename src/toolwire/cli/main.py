@@ -19,13 +19,19 @@ from toolwire.cli.output import Output, hide_tool_errors, open_missing_streams, 
 from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
+Start here:
+  toolwire init my_agent           write files that run
+  toolwire tools --tools tools.py  see what a model gets
+  toolwire COMMAND --help          read more of a command
+
+\b
 Examples:
   toolwire tools --tools tools.py
   toolwire prompt --tools tools.py > prompt.md
   toolwire run reply.toml --tools tools.py
-  toolwire call search query=budget limit=3 --tools tools.py
+  toolwire call search query=budget --tools tools.py
   toolwire serve --tools tools.py --http 8000
-  toolwire policy explain search query=budget --tools tools.py
+  toolwire policy explain search --tools tools.py
   toolwire approvals list
   toolwire log --since 2h
   toolwire doctor
@@ -44,6 +50,7 @@ Examples:
 {exit_codes()}"""
 
 _COMMANDS = {
+    "init": "init_command",
     "run": "run_command",
     "prompt": "prompt_command",
     "tools": "tools_command",

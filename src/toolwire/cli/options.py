@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from toolwire.cli.completing import complete_protocol
+
 TIMEOUT_S: float = 30
 """Default time limit of a command in seconds: that of every program. A test compares it with `Limits`."""
 
@@ -32,6 +34,15 @@ PolicyOption = Annotated[
         "--policy",
         metavar="FILE",
         help="A file with permission rules; toolwire.toml of this folder if it exists.",
+    ),
+]
+TokensOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        metavar="PROTOCOL",
+        help="Print what the tools cost a model in this protocol, in tokens.",
+        autocompletion=complete_protocol,
     ),
 ]
 LanguageOption = Annotated[

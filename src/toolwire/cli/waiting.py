@@ -46,6 +46,10 @@ class Asking:
         return self._ended_s + sum(now - since for since in self._open.copy().values())
 
 
+def answer_nothing(request: toolwire.ApprovalRequest) -> None:
+    """Leaves a call undecided, where no person is at a terminal. The result says so, and how to mend it."""
+
+
 def asking(ask: bool | None) -> Asking | None:
     """Returns the approver at the terminal. None if no person is to be asked.
 

@@ -11,6 +11,8 @@ from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import unquote
 
+from toolwire.vocabulary.texts.counting import count_of
+
 SHOWN_LIMIT = 80
 """Maximum number of characters of a value in a message."""
 
@@ -47,13 +49,13 @@ _BOUNDS: Mapping[str, Mapping[str, str]] = {
     "integer": _NUMBER_BOUNDS,
     "number": _NUMBER_BOUNDS,
     "string": {
-        "minLength": "at least {} characters",
-        "maxLength": "at most {} characters",
+        "minLength": "at least {} character",
+        "maxLength": "at most {} character",
         "pattern": "matching {}",
     },
-    "array": {"minItems": "at least {} items", "maxItems": "at most {} items"},
+    "array": {"minItems": "at least {} item", "maxItems": "at most {} item"},
 }
-"""The words for the limits that a schema sets to values of each type."""
+"""The words for the limits that a schema sets to values of each type, with nouns in the singular."""
 
 
 REFERENCES_LIMIT = 2_000
@@ -215,8 +217,13 @@ def _object(node: Mapping[str, Any]) -> str:
 
 
 def _bounds(node: Mapping[str, Any], kind: str) -> str:
-    found = [text.format(node[key]) for key, text in _BOUNDS.get(kind, {}).items() if key in node]
+    found = [_bound(text, node[key]) for key, text in _BOUNDS.get(kind, {}).items() if key in node]
     return f" ({', '.join(found)})" if found else ""
+
+
+def _bound(text: str, limit: Any) -> str:
+    words, _, noun = text.partition("{} ")
+    return f"{words}{count_of(limit, noun)}" if noun else text.format(limit)
 
 
 def _choice(values: Sequence[Any]) -> str:

@@ -57,6 +57,12 @@ class McpServers:
     def _mcp_offers(self) -> dict[str, Offer]:
         return self.__dict__.setdefault("_mcp_offers_by_name", {})
 
+    @property
+    def mcp_servers(self) -> tuple[str, ...]:
+        """The names of the MCP servers whose tools are registered, in order of registration."""
+        with self._mcp_lock:
+            return tuple(self._mcp_clients)
+
     def register_mcp_client(
         self,
         client: MCPClientBase,

@@ -28,7 +28,7 @@ from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
-from toolwire.vocabulary.texts.counts import count_text
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from toolwire.facade.built_in.background import BackgroundCalls
@@ -255,7 +255,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
             parts.scope.runtime.release()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {count_text(len(self), 'tool')}>"
+        return f"<{type(self).__name__}: {count_of(len(self), 'tool')}>"
 
     def __enter__(self) -> Self:
         parts = self._parts

@@ -8,6 +8,7 @@ import hashlib
 from toolwire.files.paths import FilePath, FileRefused
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.media_bytes import image_type
+from toolwire.vocabulary.texts.counting import count_of
 
 READ_LIMIT_BYTES = 1024 * 1024
 """Maximum bytes that one read returns: more does not fit a model's context."""
@@ -60,13 +61,13 @@ def lines_of(text: str, start_line: int, read_lines: int | None, path: FilePath)
     if start_line < 1 or (read_lines is not None and read_lines < 1):
         raise FileRefused("start_line and read_lines begin at 1")
     if start_line > max(len(lines), 1):
-        raise FileRefused(f"start_line={start_line}: {path} has {len(lines):,} lines")
+        raise FileRefused(f"start_line={start_line}: {path} has {count_of(len(lines), 'line')}")
     end = None if read_lines is None else start_line - 1 + read_lines
     found = "".join(lines[start_line - 1 : end])
     if len(found.encode()) > READ_LIMIT_BYTES:
         raise FileRefused(
             f"{path}: these lines are more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file has "
-            f"{len(lines):,} lines: give start_line and a smaller read_lines"
+            f"{count_of(len(lines), 'line')}: give start_line and a smaller read_lines"
         )
     return found
 

@@ -16,6 +16,7 @@ from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.media_bytes import image_type
+from toolwire.vocabulary.texts.counting import count_of
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
@@ -288,7 +289,7 @@ def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str
     diff = difflib.unified_diff(text.split("\n"), wanted.split("\n"), "current", "yours", lineterm="", n=1)
     lines = list(diff)
     if len(lines) > DIFF_LINES:
-        lines = [*lines[: DIFF_LINES - 1], f"... {len(lines) - DIFF_LINES + 1:,} more lines"]
+        lines = [*lines[: DIFF_LINES - 1], f"... {count_of(len(lines) - DIFF_LINES + 1, 'more line')}"]
     digest = digest_of(text.encode())
     said = (
         f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
-from toolwire.mcp.config import content_of, filled, servers_in
+from toolwire.mcp.config import PROFILES, content_of, filled, servers_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-TABLE = "profiles"
-"""The key under which a configuration keeps its profiles."""
 WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
 """The tools of code mode. Each profile has them, where a server has them, unless it excludes them.
 
@@ -50,7 +48,9 @@ class ClientProfiles:
     """
 
     def __init__(self, profiles: Mapping[str, Any] | str | Path) -> None:
-        """Takes the profiles by name, or the path of a JSON or TOML file with `mcpServers` and a table `profiles`.
+        """Takes the profiles by name, or the path of a JSON or TOML file with a table `profiles`.
+
+        The table stands beside `mcpServers`, or alone.
 
         Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`, or `sha256:` and the 64 hexadecimal
         digits of the token's SHA-256; `tools`, names or patterns of the tools that the client sees, such as
@@ -94,15 +94,15 @@ class ClientProfiles:
 def _table(profiles: Mapping[str, Any] | str | Path) -> tuple[object, str]:
     """Returns the profiles, and the place where they stand."""
     if not isinstance(profiles, str | Path):
-        return profiles, TABLE
+        return profiles, PROFILES
     content = cast("Mapping[str, object]", content_of(profiles, str(profiles)))
-    # A file without its servers is refused as a whole: its profiles must not be in force alone.
+    # A file whose table of servers is misspelt is refused as a whole: its profiles must not be in force alone.
     servers_in(content, str(profiles))
-    if TABLE not in content:
-        return {}, TABLE
-    if not content[TABLE]:
-        raise ConfigurationError(f"{profiles}: {TABLE} is empty: give each client one, or leave the table out")
-    return content[TABLE], f"{profiles}: {TABLE}"
+    if PROFILES not in content:
+        return {}, PROFILES
+    if not content[PROFILES]:
+        raise ConfigurationError(f"{profiles}: {PROFILES} is empty: give each client one, or leave the table out")
+    return content[PROFILES], f"{profiles}: {PROFILES}"
 
 
 def _read(profiles: Mapping[str, Any] | str | Path) -> dict[str, _Profile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 
 class Slots:
@@ -20,7 +21,8 @@ class Slots:
             if self._is_closed:
                 return ToolResult.failed("unavailable", "the server is shutting down and takes no new calls.")
             if self._taken >= self._limit:
-                return ToolResult.failed("overloaded", f"{self._limit} calls are under way on this server already.")
+                running = count_of(self._limit, "call is", "calls are")
+                return ToolResult.failed("overloaded", f"{running} under way on this server already.")
             self._taken += 1
             return None
 

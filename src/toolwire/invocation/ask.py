@@ -65,6 +65,8 @@ async def ask(
         return _expired(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
+    if scope.approver is None:
+        scope.nobody_asked.warn(request.tool)
     return _needs_a_person(prepared.call, reasons, request.id, what_happened, doubt)
 
 

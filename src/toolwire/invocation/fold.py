@@ -29,6 +29,7 @@ from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresent
 from toolwire.vocabulary.failures import REPEATABLE, Failure, stop_facts
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.tools")
@@ -344,7 +345,7 @@ def _shortened(message: str) -> str:
     if len(message) <= ERROR_LIMIT:
         return message
     half = ERROR_LIMIT // 2
-    return f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
+    return f"{message[:half]}\n[{count_of(len(message) - ERROR_LIMIT, 'character')} left out]\n{message[-half:]}"
 
 
 def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:

@@ -14,6 +14,7 @@ from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
+from toolwire.invocation.asking.nobody import NobodyAsked
 from toolwire.invocation.asking.pauses import Waits
 from toolwire.invocation.inner.shared_run import Run
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
@@ -60,6 +61,8 @@ class Scope:
     """The policy that decides which calls run, need approval, or are denied."""
     approver: Approver | None = None
     """The callback that asks a person. None: calls that need approval do not run."""
+    nobody_asked: NobodyAsked = field(default_factory=NobodyAsked, repr=False, compare=False)
+    """The warning about calls that need approval when there is no approver."""
     middleware: tuple[Middleware, ...] = ()
     """The middleware around the execution of every call, outermost first."""
     observers: tuple[Observer, ...] = ()

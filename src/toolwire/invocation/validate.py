@@ -17,6 +17,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import kept_text
 from toolwire.vocabulary.values import digest
 
@@ -230,7 +231,7 @@ def _expected(entry: Entry) -> str:
         f"{parameter.name} ({'required' if parameter.required else 'optional'})" for parameter in visible
     )
     told = kept_text(wanted, _EXPECTED_LIMIT_BYTES)
-    more = "" if told is wanted else f" ... ({len(visible)} parameters in all)"
+    more = "" if told is wanted else f" ... ({count_of(len(visible), 'parameter')} in all)"
     return f"Correct them and call {entry.name!r} again. It takes: {told}{more}."
 
 

@@ -20,6 +20,10 @@ from toolwire.vocabulary.errors import ConfigurationError
 TABLES = ("mcpServers", "servers")
 """The keys under which files keep their servers. Most clients write the first, and VS Code the second."""
 
+PROFILES = "profiles"
+"""The key under which a file of a server keeps the profiles of its clients, beside the table of servers or alone."""
+_BESIDE = {PROFILES, "$schema"}
+
 MILLISECONDS_FROM = 1_000
 """A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
 
@@ -101,16 +105,20 @@ def read_servers(
 
 
 def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
-    """Returns the entries of the servers, and the key of their table.
+    """Returns the entries of the servers, and the key of their table. A file of profiles alone has no entries.
 
     Raises:
-        ConfigurationError: The file cannot be read, or holds no table of servers.
+        ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
     """
-    content = content_of(config, where) if isinstance(config, str | Path) else config
+    read = content_of(config, where) if isinstance(config, str | Path) else config
+    content = cast("Mapping[str, object]", read if isinstance(read, Mapping) else {})
     for key in TABLES:
-        table = cast("Mapping[str, object]", content).get(key) if isinstance(content, Mapping) else None
+        table = content.get(key)
         if isinstance(table, Mapping):
             return cast("Mapping[str, Any]", table), key
+    # With another key, a misspelt table of servers would go unnoticed.
+    if PROFILES in content and content.keys() <= _BESIDE:
+        return {}, TABLES[0]
     raise ConfigurationError(
         f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
     )

@@ -20,6 +20,7 @@ from toolwire.mcp.server_questions import Leg, leg_of, next_leg
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ _LOST = ("Connection closed", "SSE stream ")
 
 
 def _too_many(name: str, limit: int) -> ToolResult:
-    message = f"The call was not sent: {limit} calls of the MCP server {name!r} are under way."
+    message = f"The call was not sent: the MCP server {name!r} has {count_of(limit, 'call')} under way."
     return ToolResult.failed("overloaded", message, data={"is_started": False, "limit": limit})
 
 

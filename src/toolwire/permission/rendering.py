@@ -50,7 +50,7 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
             writer.field(label, visible(text, ascii_only=ascii_only), said=text)
     for reason in request.reasons:
         writer.field("why", visible(reason, ascii_only=ascii_only), said=reason)
-    writer.field("does", ", ".join(request.effects) or "does not say")
+    writer.field("does", ", ".join(request.effects) or "not stated by the tool")
     if request.taints:
         writer.field("has read", ", ".join(request.taints))
     if request.attempt > 1:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")
 
@@ -137,11 +138,12 @@ class Workers:
 
     def _wait(self, job: Job) -> None:
         """Queues a job. The caller holds the lock."""
+        busy = f"no worker is free: {count_of(self.cap, 'is', 'are')} busy or stuck"
         if self in _INSIDE.get() or not self.waiting_cap:
-            raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
+            raise WorkersExhausted(busy)
         if len(self._waiting) >= self.waiting_cap:
-            waiting = f"{self.waiting_cap:,} calls wait for one"
-            raise WorkersExhausted(f"all {self.cap} workers are busy or stuck, and {waiting}")
+            waiting = count_of(self.waiting_cap, "call waits for one", "calls wait for one")
+            raise WorkersExhausted(f"{busy}, and {waiting}")
         self._waiting[job[0]] = job
         job[0].add_done_callback(self._withdraw)
 
@@ -155,7 +157,7 @@ class Workers:
         try:
             threading.Thread(target=self._work, name="toolwire-worker", daemon=True).start()
         except RuntimeError as error:
-            raise WorkersExhausted(f"no thread beyond {self._threads} workers could be started") from error
+            raise WorkersExhausted(f"no thread beyond {count_of(self._threads, 'worker')} could be started") from error
         self._threads += 1
 
     def _work(self) -> None:

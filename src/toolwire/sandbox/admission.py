@@ -7,6 +7,7 @@ from collections import deque
 from concurrent.futures import Future
 
 from toolwire.vocabulary.errors import ForOperator
+from toolwire.vocabulary.texts.counting import count_of
 
 LIVE_CAP = 32
 """Programs that run at the same time: half of the workers, so that their tools find some too."""
@@ -67,7 +68,8 @@ class Places:
         """Returns the error for a full queue, with the present figures."""
         waiting = len(self._waiting)
         return Overloaded(
-            f"{self._live} programs run and {waiting} wait for a place; try again later",
+            f"{count_of(self._live, 'program runs', 'programs run')}, "
+            f"and {count_of(waiting, 'waits', 'wait')} for a place; try again later",
             live=self._live,
             waiting=waiting,
         )

@@ -14,6 +14,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import SourceRefusal
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 STOPPED = "Stopped"
@@ -137,7 +138,7 @@ def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None)
         case "output":
             return f"the program printed more than {limits.output_flood_bytes:,} bytes."
         case "calls":
-            return f"the program made more than {limits.calls:,} tool calls."
+            return f"the program made more than {count_of(limits.calls, 'tool call')}."
         case "protocol_violation":
             return f"the program's process broke the protocol: {detail}."
         case "crashed":

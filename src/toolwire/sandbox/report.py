@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import ContentBlock, is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.texts.counts import count_text
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.told import media_apart, show, told_output
@@ -152,7 +152,7 @@ class ProgramResult:
     @property
     def _summary(self) -> str:
         error = "" if self.error is None else f"{self.error.type}, "
-        return f"{self.status}: {error}{count_text(len(self.calls), 'call')}, {self.duration_s:.2f} s"
+        return f"{self.status}: {error}{count_of(len(self.calls), 'call')}, {self.duration_s:.2f} s"
 
     def _repr_html_(self) -> str:
         """Returns the text for a model and the images of the value, which notebooks show. All texts are escaped."""
@@ -220,7 +220,9 @@ def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
             counts[call.tool] = counts.get(call.tool, 0) + 1
     return [
         line.format(
-            ", ".join(name if count == 1 else f"{name} ({count} calls)" for name, count in found[status].items())
+            ", ".join(
+                name if count == 1 else f"{name} ({count_of(count, 'call')})" for name, count in found[status].items()
+            )
         )
         for status, line in _LEFT.items()
         if status in found

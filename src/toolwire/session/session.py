@@ -50,7 +50,7 @@ from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.counts import count_text
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -207,7 +207,7 @@ class Session(Traced, Observed):
 
     def __repr__(self) -> str:
         kept = "" if self._passes is None else ", with a store"
-        return f"<Session {self.protocol.name!r}: {count_text(len(self._scope.catalogue), 'tool')}{kept}>"
+        return f"<Session {self.protocol.name!r}: {count_of(len(self._scope.catalogue), 'tool')}{kept}>"
 
     def _repr_html_(self) -> str:
         """Returns the session with its tools as HTML, which notebooks show. All texts are escaped."""

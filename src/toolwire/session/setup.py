@@ -8,6 +8,7 @@ from dataclasses import replace
 from toolwire.definition.tool import Permission
 from toolwire.facade.built_in.finding import offer_search
 from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_unknown_names, refuse_wrong_rules
+from toolwire.invocation.asking.nobody import NobodyAsked
 from toolwire.invocation.scope import Scope
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.protocols import get
@@ -61,4 +62,9 @@ def ruled(
     are_all = is_whole and scope.catalogue.is_whole
     refuse_wrong_rules(rules, scope.catalogue, is_whole=are_all, came_later=policy is None)
     refuse_unknown_names(permissions, scope.catalogue)
-    return replace(scope, policy=rules.for_session(permissions), approver=approver or scope.approver)
+    return replace(
+        scope,
+        policy=rules.for_session(permissions),
+        approver=approver or scope.approver,
+        nobody_asked=NobodyAsked(),
+    )

@@ -13,7 +13,7 @@ from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult, result_html
-from toolwire.vocabulary.texts.counts import count_text
+from toolwire.vocabulary.texts.counting import count_of
 
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
@@ -86,7 +86,7 @@ class Turn:
         if self.reply.is_refused:
             return "<Turn refused: see reply.problems>"
         failed = sum(not result.success for result in self.results)
-        return f"<Turn: {count_text(len(self.results), 'result')}, {failed} failed>"
+        return f"<Turn: {count_of(len(self.results), 'result')}, {failed} failed>"
 
     def _repr_html_(self) -> str:
         """Returns the turn as HTML, which notebooks show: its results, requests or answer. All texts are escaped."""

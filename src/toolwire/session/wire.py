@@ -16,6 +16,7 @@ from toolwire.session.portable_json import portable_json
 from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import canonical
 
@@ -288,7 +289,7 @@ def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
 def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
     if len(key) < KEY_BYTES_MIN:
         raise ConfigurationError(
-            f"the key has {len(key)} bytes: give at least {KEY_BYTES_MIN}, for example from os.urandom"
+            f"the key has {count_of(len(key), 'byte')}: give at least {KEY_BYTES_MIN}, for example from os.urandom"
         )
     # A derived key for this purpose only, so that signatures reveal nothing about other uses of the store's key.
     signing = hmac.digest(key, b"toolwire suspended run 1", "sha256")

@@ -9,6 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.media_bytes import Media, read_media
+from toolwire.vocabulary.texts.counting import count_of
 
 
 class Annotations(TypedDict, total=False):
@@ -219,7 +220,7 @@ def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
 def blob_line(resource: Mapping[str, Any]) -> str:
     """Returns the line that describes a resource of bytes: its URI, its media type and its size."""
     media_type, size = resource.get("mimeType") or "of unknown type", byte_count(resource.get("blob") or "")
-    return f"[resource] {_short(resource.get('uri') or '')}, {media_type}, {size} bytes"
+    return f"[resource] {_short(resource.get('uri') or '')}, {media_type}, {count_of(size, 'byte')}"
 
 
 def byte_count(data: str) -> int:
@@ -231,7 +232,7 @@ def _short(given: object) -> str:
     """Returns the URI. The data of a `data:` URI, which may be base64, are left out."""
     uri = str(given)
     head, comma, data = uri.partition(",") if uri.startswith("data:") else (uri, "", "")
-    return f"{head},[{len(data)} characters]" if comma else uri
+    return f"{head},[{count_of(len(data), 'character')}]" if comma else uri
 
 
 def is_media(block: ContentBlock) -> bool:

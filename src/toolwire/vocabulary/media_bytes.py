@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire.vocabulary.texts.counting import count_of
+
 IMAGE_LIMIT_CHARACTERS = 5 * 1024 * 1024
 """Maximum characters of an image in base64 for a provider. Anthropic's API takes 5 MB, and the others more."""
 
@@ -75,7 +77,8 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
         return Media(media_type=media_type, data=text)
     true_type = image_type(content)
     if true_type is None:
-        return f"[{kind}: {named}, {len(content):,} bytes, which are not PNG, JPEG, GIF or WebP]"
+        size = count_of(len(content), "byte, which is", "bytes, which are")
+        return f"[{kind}: {named}, {size} not PNG, JPEG, GIF or WebP]"
     return Media(media_type=true_type, data=text)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, blob_line, byte_count, is_block, is_media, is_resource, shown
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.values import plain
 
 _MARKS = ('"base64"', '"blob"', '"mimeType"', '"data:')
@@ -146,7 +147,7 @@ def _source_line(source: Mapping[str, Any]) -> str | None:
 def _bytes_line(media_type: object, data: object) -> str | None:
     if not isinstance(media_type, str) or not isinstance(data, str):
         return None
-    return f"{media_type or 'of unknown type'}, {byte_count(data)} bytes"
+    return f"{media_type or 'of unknown type'}, {count_of(byte_count(data), 'byte')}"
 
 
 def _field_line(printed: re.Match[str]) -> str:
@@ -155,9 +156,9 @@ def _field_line(printed: re.Match[str]) -> str:
     is_typed = _TYPED.search(text, max(begin - _NEAR, 0), begin) or _TYPED.search(text, end, end + _NEAR)
     if not is_typed and len(data) < LONG_BASE64:
         return printed[0]
-    return f"{mark}{name}{mark}{colon}{quote}[{byte_count(data)} bytes]{quote}"
+    return f"{mark}{name}{mark}{colon}{quote}[{count_of(byte_count(data), 'byte')}]{quote}"
 
 
 def _url_line(printed: re.Match[str]) -> str:
     head, _, data = printed[0].partition(",")
-    return f"{head},[{byte_count(data)} bytes]"
+    return f"{head},[{count_of(byte_count(data), 'byte')}]"

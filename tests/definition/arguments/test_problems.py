@@ -93,7 +93,7 @@ LONG_TEXT = f"'it' must be an array of string, not '{'x' * 37}...{'x' * 38}'"
         (tuple[int, str], 3, "'it' must be an array of [integer, string], not 3."),
         (Annotated[int, Field(ge=1, le=5)], 0, "'it' must be an integer (at least 1, at most 5), not 0."),
         (Annotated[str, Field(pattern="^a+$")], "b", "'it' must be a string (matching ^a+$), not 'b'."),
-        (Annotated[list[int], Field(min_length=1)], [], "'it' must be an array of integer (at least 1 items), not []."),
+        (Annotated[list[int], Field(min_length=1)], [], "'it' must be an array of integer (at least 1 item), not []."),
         (
             Annotated[Decimal, Field(max_digits=3)],
             "12.345",

@@ -206,7 +206,7 @@ def test_too_many_values_are_blamed_on_the_arguments() -> None:
     assert refused(schema, {"a": list(range(STEPS_LIMIT // 2 - 2_000))}) == []
     assert refused(schema, {"a": list(range(2 * STEPS_LIMIT))}) == [
         (
-            "The arguments hold 40,002 values and 1 characters, and checking them takes more than 20,000 steps or 128 "
+            "The arguments hold 40,002 values and 1 character, and checking them takes more than 20,000 steps or 128 "
             "levels: give less in one call."
         )
     ]

@@ -425,7 +425,7 @@ def test_a_docstring_too_long_is_cut_at_a_line_and_says_so() -> None:
     docstring = ast.get_docstring(ast.parse(text).body[0])  # type: ignore[arg-type]
     assert docstring is not None
     lines = docstring.split("\n")
-    assert lines[:4] == ["Does it. " * 176 + "Does it.", "... (7408 more characters are left out here)", "", "Args:"]
+    assert lines[:4] == ["Does it. " * 176 + "Does it.", "... (7,408 more characters are left out here)", "", "Args:"]
     assert lines[4] == f"    field_0: {'What field 0 is for. ' * 4}"
     assert lines[-1].endswith("more characters are left out here)")
     assert len(docstring) <= STUB_LIMIT + 100

@@ -115,4 +115,4 @@ def test_the_difference_of_two_texts_is_a_unified_diff(old: str, new: str, shown
 def test_a_long_difference_is_cut_and_says_so() -> None:
     old, new = "\n".join("abcdefgh"), "\n".join("ABCDEFGH")
     assert difference(old, new, names=("o", "n"), lines=17).count("\n") == 18
-    assert difference(old, new, names=("o", "n"), lines=16).splitlines()[-1] == "... 1 more lines"
+    assert difference(old, new, names=("o", "n"), lines=16).splitlines()[-1] == "... 1 more line"

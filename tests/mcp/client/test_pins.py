@@ -273,7 +273,7 @@ def test_an_operator_lists_and_accepts_on_the_command_line(served: Served, tmp_p
     head, *rows = (line.split() for line in cli("list", pins=pins).stdout.splitlines())
     assert head == ["SERVER", "TOOL", "STATE"]
     assert sorted(rows) == sorted(["s", tool, state] for tool, state in states["s"].items())
-    assert cli("accept", "s", "read", pins=pins) == Ended(code=0, stdout="s/read\n", stderr="1 tools accepted\n")
+    assert cli("accept", "s", "read", pins=pins) == Ended(code=0, stdout="s/read\n", stderr="1 tool accepted\n")
     assert set(again(served, pins=pins).disabled_tools) == {"s/late"}
     assert cli("accept", "s", pins=pins).stdout == "s/late\n"
     assert dict(again(served, pins=pins).disabled_tools) == {}

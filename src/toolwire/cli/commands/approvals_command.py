@@ -28,9 +28,9 @@ Examples:
   toolwire approvals list
   toolwire approvals show a_1c0f
   toolwire approvals approve a_1c0f
-  toolwire approvals approve a_1c0f --remember session --for 8h
+  toolwire approvals approve a_1c --remember run --for 8h
   toolwire approvals deny a_1c0f --reason "4 at most"
-  toolwire approvals edit a_1c0f --arguments '{{"amount": 4}}'
+  toolwire approvals edit a_1c --arguments '{{"n": 4}}'
   toolwire approvals answer a_2b7d --value 3
   toolwire approvals answer a_2b7d guests=4 name=Ada
 
@@ -49,7 +49,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The request, or t
 
 @app.callback(epilog=EPILOG)
 def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Calls and questions that wait for a person: see them and decide."""
+    """See and decide the calls and questions that wait."""
 
 
 @app.command("list")
@@ -73,7 +73,7 @@ def list_requests(
 
 @app.command("show")
 def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Print one request: the whole call, and the decision if there is one."""
+    """Print one request with its whole call and decision."""
     output: Output = context.obj
     with open_store(store) as opened:
         request, decision = _found(opened, id)
@@ -133,7 +133,7 @@ def deny(
     stop_run: Annotated[bool, typer.Option("--stop-run", help="Stop the whole run.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Do not let the call run, or decline to answer a question, and say why."""
+    """Refuse a call, or decline to answer a question."""
     verdict = "stop_run" if stop_run else "deny"
     _decide(context.obj, store, id, lambda _: toolwire.Decision(verdict=verdict, reason=reason))
 

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, moment, table_text
+from toolwire.cli.display import add_row, count_of, moment, table_text
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EPILOG = f"""\b
 Examples:
   toolwire artifacts list --namespace c-17
-  toolwire artifacts show plan --namespace c-17 --version 2
+  toolwire artifacts show plan --namespace c-17
   toolwire artifacts diff plan 1 --namespace c-17
   toolwire artifacts export reports --namespace c-17
 
@@ -49,7 +49,7 @@ def _opened(store: str | None, namespace: str) -> Generator[toolwire.ArtifactMan
 
 @app.callback(epilog=EPILOG)
 def _artifacts() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Texts that models wrote: list, read, compare and export them."""
+    """List, read, compare and export texts that models wrote."""
 
 
 @app.command("list", epilog=EPILOG)
@@ -127,7 +127,7 @@ def export(
         except OSError as error:
             raise Stop(ExitCode.FAILED, f"{error.filename or folder} cannot be written: {error.strerror}") from error
     output.result("\n".join(map(str, written)))
-    output.say(f"{len(written)} files written")
+    output.say(f"{count_of(len(written), 'file')} written")
 
 
 def _print(output: Output, versions: list[ArtifactVersion], *, json: bool, none: str = "") -> None:

@@ -12,6 +12,7 @@ import typer
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.completing import complete_tool
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
@@ -19,7 +20,7 @@ from toolwire.cli.output import Output, show_tool_errors
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
 from toolwire.cli.typed_arguments import read_object, read_pairs
-from toolwire.cli.waiting import Asking, asking, within
+from toolwire.cli.waiting import Asking, answer_nothing, asking, within
 
 EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
@@ -27,10 +28,10 @@ written as JSON.
 
 \b
 Examples:
-  toolwire call search query=budget limit=3 --tools tools.py
+  toolwire call search query=budget --tools tools.py
   toolwire call tag names='["a", "b"]' --tools tools.py
-  toolwire call search --arguments arguments.json limit=3 --tools tools.py
-  toolwire call watch path=log.txt --tools tools.py --stream
+  toolwire call search --arguments a.json --tools t.py
+  toolwire call watch path=a.log --tools tools.py --stream
 
 {exit_codes("the call failed, or was not allowed to run", ExitCode.UNUSABLE_TOOLS)}"""
 
@@ -44,7 +45,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("call", epilog=EPILOG)
 def call(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.", autocompletion=complete_tool)],
     tools: ToolsOption,
     pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Arguments by name.")] = None,
     arguments: Annotated[
@@ -71,7 +72,7 @@ def call(
         show_tool_errors()
     output.keep_stdout()
     approver = asking(ask)
-    registry = registry_of(tools, approver=approver)
+    registry = registry_of(tools, approver=approver or answer_nothing)
     honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
     if stream:

@@ -29,7 +29,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command("doctor", epilog=EPILOG)
 def doctor(context: typer.Context, json: JsonOption = False) -> None:
-    """Print how well programs are held on this machine, layer by layer, as observed."""
+    """Print how well this machine holds programs.
+
+    It tries each layer, and reports what it observed.
+    """
     from toolwire.doctor import diagnose
 
     output: Output = context.obj

@@ -9,10 +9,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from toolwire.cli.commands.approvals_command import SHORT_ID
-from toolwire.cli.display import add_id_column, add_row, moment, one_line, seconds_of, table_text, whole
+from toolwire.cli.completing import complete_logged_tool, complete_status
+from toolwire.cli.display import count_of, moment, one_line, seconds_of, whole_rows
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -27,6 +27,7 @@ Examples:
   toolwire log
   toolwire log --follow --json
   toolwire log --tool pay --status denied --since 2h
+  toolwire log --principal ada --agent support
   toolwire log tree r_1c0f
   toolwire log verify
 
@@ -36,6 +37,10 @@ ROWS = 50
 """Default number of rows, about two screens."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True, epilog=EPILOG)
+
+
+_FOLLOWED = ("tool", "status", "principal", "agent", "run_id")
+"""The filters that hold for new rows too."""
 
 
 def _since(text: str | None) -> float | None:
@@ -56,8 +61,17 @@ def _since(text: str | None) -> float | None:
 def show_log(
     context: typer.Context,
     follow: Annotated[bool, typer.Option("--follow", help="Keep printing new rows until Ctrl-C.")] = False,
-    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Rows about this tool.")] = None,
-    status: Annotated[str | None, typer.Option(metavar="STATUS", help="success, denied, asked, approve, ...")] = None,
+    tool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Rows about this tool.", autocompletion=complete_logged_tool)
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(metavar="STATUS", help="success, denied, asked, approve, ...", autocompletion=complete_status),
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Rows of calls for this person or service.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Rows of calls by this agent.")] = None,
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Rows of this run.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Rows since then: 2h, 7d, or a time.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most this many rows, the latest.")] = ROWS,
@@ -73,14 +87,14 @@ def show_log(
     since_s = _since(since)
     with open_store(store) as opened:
         run_id = None if run is None else found_run(opened, run)[0]
-        wanted = LogFilter(tool=tool, status=status, run_id=run_id, since=since_s)
+        wanted = LogFilter(tool=tool, status=status, principal=principal, agent=agent, run_id=run_id, since=since_s)
         rows = opened.log(wanted, limit=limit, newest_first=True)[::-1]
         _print(rows, output, json=json, is_stream=follow)
         if not follow:
             return
         last = rows[-1].seq if rows else 0
         for row in opened.follow(last):
-            if all(_fits(row, name, getattr(wanted, name)) for name in ("tool", "status", "run_id")):
+            if all(_fits(row, name, getattr(wanted, name)) for name in _FOLLOWED):
                 _print([row], output, json=json, is_stream=True)
 
 
@@ -91,7 +105,10 @@ def tree(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print one run as a tree: its calls, and below each the calls of its program."""
+    """Print one run as a tree of its calls.
+
+    Below each call are the calls of its program.
+    """
     output: Output = context.obj
     with open_store(store) as opened:
         run_id = found_run(opened, run)[0]
@@ -99,12 +116,15 @@ def tree(
     if json:
         output.result_json([_as_json(row) for row in rows])
         return
-    output.result("\n".join([run_id, *_branches(rows)]))
+    output.result("\n".join([_run_line(run_id, rows), *_branches(rows)]))
 
 
 @app.command("verify")
 def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Check that no row of the log was changed, moved, put in or taken out, and that no run or step is missing."""
+    """Check that the log is as it was written.
+
+    No row was changed, moved, put in or taken out, and no run or step is missing.
+    """
     output: Output = context.obj
     with open_store(store) as opened:
         check = opened.verify()
@@ -112,13 +132,23 @@ def verify(context: typer.Context, store: StoreOption = None, json: JsonOption =
         found = {"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem, "missing": list(check.missing)}
         output.result_json(found)
     elif check.is_whole:
-        output.result(f"{check.rows} rows, as they were written")
+        output.result(count_of(check.rows, "row, as it was written", "rows, as they were written"))
     if check.missing:
         output.say("\n".join(f"missing from the store: {name}" for name in map(one_line, check.missing)))
     if check.bad_seq is None and check.missing:
-        raise Stop(ExitCode.FAILED, f"the log is whole, and {len(check.missing)} of its runs or steps are gone")
+        lost = count_of(len(check.missing), "run or step", "runs or steps")
+        raise Stop(ExitCode.FAILED, f"the log is whole, but the store lacks {lost} of it")
     if not check.is_whole:
         raise Stop(ExitCode.FAILED, f"row {check.bad_seq} of the log is wrong: {check.problem}")
+
+
+def _run_line(run_id: str, rows: Sequence[LogRow]) -> str:
+    """Returns the first line of a tree: the run, and for whom and by which agent it was made, if that is known."""
+    if not rows:
+        return run_id
+    first = rows[0]
+    who = (f" for {first.principal}" if first.principal else "") + (f" by {first.agent}" if first.agent else "")
+    return one_line(run_id + who)
 
 
 def _fits(row: LogRow, name: str, wanted: str | None) -> bool:
@@ -143,21 +173,27 @@ def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: boo
 
 
 def table(rows: Sequence[LogRow], *, is_terminal: bool) -> str:
-    """Returns a table of rows with whole ids. Where it is narrow, tools and states are folded."""
-    shown = Table()
-    for name in ("ROW", "TIME (UTC)", "WHAT"):
-        shown.add_column(name, no_wrap=True)
-    for name in ("TOOL", "STATUS"):
-        shown.add_column(name, overflow="fold")
-    add_id_column(shown, "ID", map(_known, rows))
-    for row in rows:
-        at = moment(row.at).removesuffix(" UTC")
-        add_row(shown, str(row.seq), at, row.kind, row.tool, row.status, whole(_known(row)))
-    return table_text(shown, is_terminal=is_terminal)
+    """Returns a table of rows. Names and ids are whole: where the terminal is narrow, each row has several lines."""
+    names = ("ROW", "TIME (UTC)", "WHAT", "TOOL", "STATUS", "PRINCIPAL", "AGENT", "ID")
+    cells = [
+        (
+            str(row.seq),
+            moment(row.at).removesuffix(" UTC"),
+            row.kind,
+            row.tool,
+            row.status,
+            row.principal,
+            row.agent,
+            _known(row),
+        )
+        for row in rows
+    ]
+    return whole_rows(names, cells, is_terminal=is_terminal)
 
 
 def _line(row: LogRow) -> str:
-    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {_known(row)}")
+    who = f"{row.principal or '-'} {row.agent or '-'}"
+    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {who} {_known(row)}")
 
 
 def _known(row: LogRow) -> str:

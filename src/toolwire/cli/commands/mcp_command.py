@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import webbrowser
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, table_text
+from toolwire.cli.completing import complete_server, complete_waiting_tool
+from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.options import JsonOption
+from toolwire.cli.mcp_config import ConfigOption, add_servers
+from toolwire.cli.options import JsonOption, TokensOption
 from toolwire.cli.output import Output
+from toolwire.cli.token_costs import TokenCosts, token_costs
 from toolwire.vocabulary.system import has_display
 
 EPILOG = f"""\b
 Examples:
   toolwire mcp list --pins mcp-pins.json
+  toolwire mcp list --config mcp.json --tokens openai
   toolwire mcp accept fs read_file --pins mcp-pins.json
   toolwire mcp accept fs --pins mcp-pins.json
-  toolwire mcp doctor --config mcp.json --pins mcp-pins.json
+  toolwire mcp doctor --config mcp.json
   toolwire mcp login https://example.com/mcp
   toolwire mcp login issues --config mcp.json
 
@@ -32,7 +40,7 @@ The file of --pins is the one of register_mcp_client(..., pins=...), that of
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
 
-{exit_codes("no such server or waiting tool, no answer, or a failed login")}"""
+{exit_codes("no such server or tool, or no answer")}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
@@ -41,35 +49,100 @@ PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True,
 
 @app.callback(epilog=EPILOG)
 def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """MCP servers: try them, log in, see which tools they have, and accept them."""
+    """Try MCP servers, log in, list and accept their tools."""
 
 
 @app.command("list", epilog=EPILOG)
-def list_tools(context: typer.Context, pins: PinsOption, json: JsonOption = False) -> None:
-    """List the known tools of each server: accepted, new or changed."""
+def list_tools(
+    context: typer.Context,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")
+    ] = None,
+    config: ConfigOption = None,
+    tokens: TokensOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the tools of each server: accepted, new, changed, or off.
 
+    With --config the servers are asked. Without it, the list is that of the pins, when a server was last connected.
+    """
     output: Output = context.obj
+    output.keep_stdout()
+    if config is None:
+        if pins is None or tokens is not None:
+            raise typer.BadParameter("give --config FILE, or --pins FILE without --tokens")
+        listed, costs, is_whole = _read_states(pins), None, True
+    else:
+        # Registering a server changes its pins, and a list must not.
+        with TemporaryDirectory() as folder, closing(toolwire.ToolRegistry()) as registry:
+            copy = Path(folder) / "pins.json"
+            if pins is not None:
+                copyfile(pins, copy)
+            listed, is_whole = _connect(registry, config, copy)
+            costs = None if tokens is None else token_costs(registry, tokens)
+    if costs is not None:
+        output.say(costs.note)
+    if json:
+        output.result_json(listed if costs is None else {"states": listed, **costs.as_json()})
+    else:
+        output.result(_table(listed, costs, is_terminal=output.is_terminal))
+    raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
+
+
+def _read_states(pins: Path) -> dict[str, dict[str, str]]:
+    """Returns the state of each known tool, by server and tool."""
     try:
-        states = toolwire.McpPins(pins).states()
+        return {server: {**states} for server, states in toolwire.McpPins(pins).states().items()}
     except toolwire.ConfigurationError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
-    if json:
-        output.result_json(states)
-        return
-    table = Table(*("SERVER", "TOOL", "STATE"))
-    for server, tools in states.items():
+
+
+def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
+    """Connects to the servers of a file. Returns the same for their tools, and True if all servers can be used.
+
+    A tool is off if its server does not offer it any more, or if its entry leaves it out.
+    """
+    is_whole = add_servers(registry, config, pins)
+    known = _read_states(pins)
+    found: dict[str, dict[str, str]] = {}
+    for server in registry.mcp_servers:
+        found[server] = {
+            tool: "off" if state == "accepted" and f"{server}/{tool}" not in registry else state
+            for tool, state in sorted(known.get(server, {}).items())
+        }
+    return found, is_whole
+
+
+def _table(listed: Mapping[str, Mapping[str, str]], costs: TokenCosts | None, *, is_terminal: bool) -> str:
+    table = Table()
+    for name in ("SERVER", "TOOL"):
+        add_id_column(table, name, [text for server, tools in listed.items() for text in (server, *tools)])
+    table.add_column("STATE", no_wrap=True)
+    if costs is not None:
+        costs.add_columns(table)
+    for server, tools in listed.items():
         for tool, state in tools.items():
-            add_row(table, server, tool, state)
-    output.result(table_text(table, is_terminal=output.is_terminal))
+            counts = None if costs is None else costs.tools.get(f"{server}/{tool}")
+            add_row(table, whole(server), whole(tool), state, *(costs.cells(counts) if costs and counts else ()))
+    if costs is not None:
+        if any(costs.rest.values()):
+            add_row(table, "(the format)", "", "", *costs.cells(costs.rest))
+        add_row(table, "(all)", "", "", *costs.cells(costs.total))
+    return table_text(table, is_terminal=is_terminal)
 
 
 @app.command("accept", epilog=EPILOG)
 def accept(
     context: typer.Context,
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="The name of the server.")],
+    server: Annotated[
+        str, typer.Argument(metavar="SERVER", help="The name of the server.", autocompletion=complete_server)
+    ],
     pins: PinsOption,
     tools: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOOL]...", help="Tools that wait; else all that wait.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[TOOL]...", help="Tools that wait; else all that wait.", autocompletion=complete_waiting_tool
+        ),
     ] = None,
 ) -> None:
     """Accept new and changed definitions of a server's tools.
@@ -86,7 +159,7 @@ def accept(
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     for name in accepted:
         output.result(f"{server}/{name}")
-    output.say(f"{len(accepted)} tools accepted")
+    output.say(f"{count_of(len(accepted), 'tool')} accepted")
 
 
 @app.command("login", epilog=EPILOG)
@@ -100,7 +173,7 @@ def login(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")] = False,
 ) -> None:
-    """Log in at a server in the browser, and keep the token for later calls.
+    """Log in at a server in the browser, and keep the token.
 
     The page returns to a port of this machine, so open it in a browser here. A browser elsewhere needs that port
     forwarded. callback_port of McpLogin, or callbackPort in the file, sets the port.
@@ -124,7 +197,7 @@ def login(
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if not found.is_on:
         raise Stop(ExitCode.FAILED, "\n".join(["the login is kept, but the server cannot be used:", *found.problems]))
-    output.result(f"logged in: {found.tools} tools")
+    output.result(f"logged in: {count_of(found.tools, 'tool')}")
 
 
 @app.command("doctor", epilog=EPILOG)

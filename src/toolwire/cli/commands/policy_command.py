@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, table_text
+from toolwire.cli.completing import complete_tool
+from toolwire.cli.display import add_row, count_of, table_text
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
@@ -34,7 +35,7 @@ It exits with 0 when each rule can do what it says, and with 1 when one cannot.
 EXPLAIN_EPILOG = f"""\b
 Examples:
   toolwire policy explain pay amount=5 --tools tools.py
-  toolwire policy explain pay amount=5 --tools tools.py --policy rules.toml
+  toolwire policy explain pay --tools t.py --policy a.toml
 
 It runs nothing, and exits with 0 whatever the verdict is.
 
@@ -43,7 +44,7 @@ It runs nothing, and exits with 0 whatever the verdict is.
 
 @app.callback()
 def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Permission rules: check them, and see why a call runs or does not run."""
+    """Check permission rules, and explain their effect."""
 
 
 @app.command("check", epilog=CHECK_EPILOG)
@@ -74,13 +75,13 @@ def check(
 @app.command("explain", epilog=EXPLAIN_EPILOG)
 def explain(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.", autocompletion=complete_tool)],
     tools: ToolsOption,
     pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Arguments by name.")] = None,
     policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what would happen to a call, and which rules lead to it."""
+    """Say what would happen to a call, and by which rules."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
@@ -127,10 +128,9 @@ def _wrong(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]
 
 def _counted(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
     examples = sum(len(rule.calls) for rule in found.rules)
-    rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
-    checked = f", {examples} example{'s' * (examples != 1)} as they say" if examples else ""
-    tools = len(registry.list_toolspecs())
-    return f"{rules}, nothing wrong for {'1 tool' if tools == 1 else f'{tools} tools'}{checked}"
+    checked = f", {count_of(examples, 'example as it says', 'examples as they say')}" if examples else ""
+    tools = count_of(len(registry.list_toolspecs()), "tool")
+    return f"{count_of(len(found.rules), 'rule')}, nothing wrong for {tools}{checked}"
 
 
 def _text(found: Any, *, is_terminal: bool) -> str:

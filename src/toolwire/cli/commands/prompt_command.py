@@ -8,6 +8,7 @@ import typer
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.completing import complete_protocol
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import LanguageOption, PolicyOption, ToolsOption
@@ -16,7 +17,7 @@ from toolwire.cli.output import Output
 EPILOG = f"""\b
 Examples:
   toolwire prompt --tools tools.py
-  toolwire prompt --tools tools.py --language zh --thought full
+  toolwire prompt --tools tools.py --thought full
   toolwire prompt --tools tools.py --protocol openai
 
 {exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
@@ -30,14 +31,19 @@ def prompt(
     context: typer.Context,
     tools: ToolsOption,
     policy: PolicyOption = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help="The format the model is to reply in.", autocompletion=complete_protocol)
+    ] = "attp",
     language: LanguageOption = None,
     thought: Annotated[
         Literal["short", "full"] | None,
         typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
     ] = None,
 ) -> None:
-    """Print the description of the tools for a model: the system prompt, or the tools of a request as JSON."""
+    """Print the description of the tools for a model.
+
+    It is the system prompt, or the tools of a request as JSON.
+    """
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)

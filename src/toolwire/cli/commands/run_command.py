@@ -13,6 +13,8 @@ import typer
 import toolwire
 from toolwire.cli.commands.approvals_command import request_json, request_table
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.completing import complete_reply_protocol
+from toolwire.cli.display import count_of
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import (
@@ -47,6 +49,12 @@ _DEFAULT = "attp"
 _GRACE_S = 2.0
 """Seconds beyond the time limit and the clean-up of calls, for the sandbox to stop a program and keep its output."""
 
+ReplyProtocolOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="The format of the reply; auto detects it.", autocompletion=complete_reply_protocol
+    ),
+]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -58,7 +66,7 @@ def run(
     reply: Annotated[
         str | None, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
     ] = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto detects it.")] = AUTO,
+    protocol: ReplyProtocolOption = AUTO,
     policy: PolicyOption = None,
     ask: AskOption = None,
     language: LanguageOption = None,
@@ -231,7 +239,7 @@ def _waiting_text(run: toolwire.SuspendedRun, resume_with: str, *, is_terminal: 
     count, first = len(run.pending), run.pending[0]
     how = "answer or deny" if first.kind == "question" else "approve, deny or edit"
     return (
-        f"run {run.run_id} waits for {'a decision' if count == 1 else f'{count} decisions'}:\n\n"
+        f"run {run.run_id} waits for {count_of(count, 'decision')}:\n\n"
         f"{request_table(run.pending, is_terminal=is_terminal)}\n\n"
         f"Decide:  toolwire approvals show {first.id[:10]}, then {how}\n"
         f"Go on:   toolwire run --resume {run.run_id} {resume_with}"

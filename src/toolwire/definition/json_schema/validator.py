@@ -28,6 +28,7 @@ from toolwire.definition.json_schema.schema_limits import (
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import expected_one, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.texts.counting import count_of
 
 _LOG = logging.getLogger("toolwire.definition")
 
@@ -79,7 +80,12 @@ def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str)
         _LOG.warning(
             "%s: the pattern %.80r%s is not checked here, since the engine has no look-around, no back-references and "
             "at most %d states for a schema: the tool itself must check it",
-            *(label, patterns.unchecked[0], f", like {others} others," if others else "", PATTERN_STATES_LIMIT),
+            *(
+                label,
+                patterns.unchecked[0],
+                f", like {count_of(others, 'other')}," if others else "",
+                PATTERN_STATES_LIMIT,
+            ),
         )
     if patterns.are_for_names and "unevaluatedProperties" in _keywords_in(schema):
         _LOG.warning(
@@ -140,8 +146,8 @@ class Validator:
             raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
         holds = f"The {self._whole} {'hold' if self._whole.endswith('s') else 'holds'}"
         message = (
-            f"{holds} {values:,} values and {characters:,} characters, and checking them takes more than "
-            f"{limits}: give less in one call."
+            f"{holds} {count_of(values, 'value')} and {count_of(characters, 'character')}, "
+            f"and checking them takes more than {limits}: give less in one call."
         )
         return ArgumentProblem(path="", kind="invalid", message=message)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import kept_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
@@ -35,7 +36,11 @@ def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
     plain = _plain(text)
     plain = _LABEL.sub(r"\1 - ", _OPENING.sub("", plain), count=1)
     kept = kept_text(plain, limit_bytes)
-    return plain if kept is plain else f"{kept.rstrip()} [cut: {len(plain) - len(kept):,} more characters]".lstrip()
+    return (
+        plain
+        if kept is plain
+        else f"{kept.rstrip()} [cut: {count_of(len(plain) - len(kept), 'more character')}]".lstrip()
+    )
 
 
 def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:

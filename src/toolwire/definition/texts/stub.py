@@ -19,6 +19,7 @@ from toolwire.definition.texts.python_text import (
 )
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
+from toolwire.vocabulary.texts.counting import count_of
 
 STUB_LIMIT = 4_000
 """Maximum length of a docstring in characters. Prompts hold many tools, and imported schemas have hundreds of lines."""
@@ -59,7 +60,7 @@ def _cut(text: str, limit: int) -> str:
         return text
     end = max(text.rfind("\n", 0, limit), text.rfind(". ", 0, limit) + 1)
     kept = text[: end if end > limit // 2 else limit].rstrip()
-    return f"{kept}\n... ({len(text) - len(kept)} more characters are left out here)"
+    return f"{kept}\n... ({count_of(len(text) - len(kept), 'more character is', 'more characters are')} left out here)"
 
 
 @once_per_text

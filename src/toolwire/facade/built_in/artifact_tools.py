@@ -12,6 +12,7 @@ from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactVersion
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from toolwire.journal.artifacts.manager import ArtifactManager
@@ -206,7 +207,7 @@ def _refused(error: ArtifactError) -> ToolResult:
 
 def _line(version: ArtifactVersion) -> str:
     title = f" ({version.title})" if version.title else ""
-    size = f"{version.size_bytes:,} byte{'' if version.size_bytes == 1 else 's'}"
+    size = count_of(version.size_bytes, "byte")
     return f"{version.id}{title}, version {version.version}, {version.content_type}, {size}"
 
 

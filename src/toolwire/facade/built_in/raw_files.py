@@ -22,6 +22,7 @@ from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.system import O_NOCTTY, O_NONBLOCK
+from toolwire.vocabulary.texts.counting import count_of
 
 GUARD_VARIABLES = ("TOOLWIRE_DANGEROUS_TEXT_IO", "AGENTSCOPE_DANGEROUS_TEXT_IO")
 """The environment variables of the guard. The stricter one counts."""
@@ -96,7 +97,7 @@ async def view_text_file(
         if len(text.encode()) > READ_LIMIT_BYTES:
             raise FileRefused(
                 f"{file_path}: these lines have more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file "
-                f"has {len(lines):,} lines: give smaller ranges"
+                f"has {count_of(len(lines), 'line')}: give smaller ranges"
             )
         return text
 
@@ -171,7 +172,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _count(lines: list[str]) -> str:
-    return f"{len(lines):,} line{'' if len(lines) == 1 else 's'}"
+    return count_of(len(lines), "line")
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:
@@ -182,7 +183,9 @@ def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
     """Returns the first and the last line that exist in the range; a number below 0 counts from the end."""
     first, last = (number if number > 0 else count + 1 + number for number in ranges)
     if 0 in ranges or first > last or first > count or last < 1:
-        raise FileRefused(f"ranges={ranges}: {path} has {count:,} lines: give [first, last] with 1 <= first <= last")
+        raise FileRefused(
+            f"ranges={ranges}: {path} has {count_of(count, 'line')}: give [first, last] with 1 <= first <= last"
+        )
     return max(first, 1), min(last, count)
 
 

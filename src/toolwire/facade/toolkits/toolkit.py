@@ -24,7 +24,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.counts import count_text
+from toolwire.vocabulary.texts.counting import count_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -77,7 +77,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         _ = self._call_scope
 
     def __repr__(self) -> str:
-        return f"<Toolkit {self.agent_name!r}: {count_text(len(self), 'tool')}>"
+        return f"<Toolkit {self.agent_name!r}: {count_of(len(self), 'tool')}>"
 
     # -- what is here -------------------------------------------------------------------------------------------
 

@@ -238,6 +238,7 @@ class Questions:
 
     async def _refused(self, request: ApprovalRequest, why: str, ledger: Ledger | None) -> Decision:
         """Declines a server's question in the place of a person, so that the server can end its work."""
+        self._warn_of_nobody(request)
         seen = request.arguments_digest
         refusal = Decision(verdict="deny", reason=why, request_id=request.id, seen_arguments_digest=seen)
         return refusal if ledger is None else await self._scope.ports.arrived(ledger.decide(request, refusal))
@@ -249,8 +250,13 @@ class Questions:
             self.leave(ToolResult.failed("approval_expired", message, hint=_BEFORE, data=data, call=call))
         if self._scope.can_suspend:
             self.leave(Pending(call=call, request_ids=(request.id,)))
+        self._warn_of_nobody(request)
         message = f"{call.name!r} was stopped at its question: a person has to answer, and {why}."
         self.leave(ToolResult.failed("approval_required", message, hint=_BEFORE, data=data, call=call))
+
+    def _warn_of_nobody(self, request: ApprovalRequest) -> None:
+        if self._scope.approver is None:
+            self._scope.nobody_asked.warn(request.tool, is_question=True)
 
     def _stop_run(self, decision: Decision) -> NoReturn:
         reason = decision.reason or "a person stopped the run"

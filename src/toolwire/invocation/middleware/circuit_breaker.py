@@ -12,6 +12,7 @@ from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started, refused
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 FAILURES = 5
 """Default number of failures in a row that open a circuit. It is more than chance, and reached soon."""
@@ -63,7 +64,9 @@ class CircuitBreaker:
             wait_s = self._wait_s(circuit)
             epoch = circuit.epoch
         if wait_s is not None:
-            return refused(call, "unavailable", f"it could not be reached {self._failures} times in a row", wait_s)
+            return refused(
+                call, "unavailable", f"it could not be reached {count_of(self._failures, 'time')} in a row", wait_s
+            )
         try:
             result = await call_next(call)
         except BaseException:

@@ -11,6 +11,7 @@ from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, refused
 from toolwire.vocabulary.gate import Gate, GateFull
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 WAIT_LIMIT_S = 30.0
 """Default number of seconds that a call waits for its turn, about as long as people wait for an answer."""
@@ -61,7 +62,7 @@ class Concurrency:
         except GateFull:
             is_in = False
         if not is_in:
-            running = f"{self._limit} {'call runs' if self._limit == 1 else 'calls run'}"
+            running = f"{count_of(self._limit, 'call runs', 'calls run')}"
             return refused(call, "overloaded", f"{running} and {self._queue_limit} wait already", places.wait_s)
         started = self._clock()
         try:

@@ -13,6 +13,7 @@ from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, refused
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 
 WAIT_LIMIT_S = 1.0
 """Default number of seconds that a call waits for its turn.
@@ -64,8 +65,7 @@ class RateLimit:
         limit_s = self._wait_limit_s if call.deadline is None else min(self._wait_limit_s, call.deadline - now)
         wait_s, is_taken = self._begun.of(self._key(call)).take(now, max(limit_s, 0.0))
         if not is_taken:
-            many = "call" if self._calls == 1 else "calls"
-            return refused(call, "overloaded", f"it takes {self._calls} {many} in {self._per_s:g} s", wait_s)
+            return refused(call, "overloaded", f"it takes {count_of(self._calls, 'call')} in {self._per_s:g} s", wait_s)
         if wait_s:
             await call.sleep(wait_s)
         return await call_next(call)

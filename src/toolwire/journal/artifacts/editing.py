@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from toolwire.journal.artifacts.artifact import ArtifactError
 from toolwire.journal.artifacts.normal_text import NormalText
+from toolwire.vocabulary.texts.counting import count_of
 
 LEAST_SCORE = 90.0
 """How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""
@@ -123,7 +124,7 @@ def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None 
     if not found:
         return "" if old == new else f"--- {names[0]}\n+++ {names[1]}\nOnly the ends of lines differ."
     if lines is not None and len(found) > lines:
-        found = [*found[:lines], f"... {len(found) - lines} more lines"]
+        found = [*found[:lines], f"... {count_of(len(found) - lines, 'more line')}"]
     return "\n".join((f"--- {names[0]}", f"+++ {names[1]}", *found))
 
 

@@ -20,6 +20,7 @@ from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.texts.counting import count_of
 
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
@@ -193,7 +194,9 @@ class AsyncDrive:
     async def _wait_to_write(self) -> None:
         self._unread += 1
         if self._unread > self._live.limits.outstanding_calls:
-            self._live.give_up("protocol_violation", f"more than {self._live.limits.outstanding_calls} unread answers")
+            self._live.give_up(
+                "protocol_violation", f"more than {count_of(self._live.limits.outstanding_calls, 'unread answer')}"
+            )
             self._finish()
         try:
             await self._writable.wait()

@@ -23,6 +23,7 @@ from toolwire.sandbox.channel.frames import (
 from toolwire.sandbox.drive.replaying import Diverged, Replaying
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, ProgramCallRecord, ProgramStatus
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
 _SHORTEST_S = 0.02
@@ -163,7 +164,9 @@ class LiveProgram:
             self._open[ordinal] = record, now
             self._calls.append(record)
         if len(self._open) > limits.outstanding_calls:
-            self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
+            self.give_up(
+                "protocol_violation", f"more than {count_of(limits.outstanding_calls, 'call')} at the same time"
+            )
             return None
         return ProgramCall(
             ordinal=ordinal,

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
 from toolwire.sandbox.channel.frames import CallFrame, WaitFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
+from toolwire.vocabulary.texts.counting import count_of
 
 BATCH_BYTES = 65_536
 """Bytes of recorded answers to send at once; a single larger one goes alone. The program may be writing meanwhile. A
@@ -267,7 +268,7 @@ class Replaying:
         elif known.arguments_digest != digest:
             differs = " with other arguments than before"
         elif known.after is not None and known.after != frame.taken:
-            differs = f" after {frame.taken} answers, it was made after {known.after}"
+            differs = f" after {count_of(frame.taken, 'answer')}, it was made after {known.after}"
         else:
             return
         raise Diverged(f"step {frame.ordinal} is a call of {tool!r}{differs}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, is_media, shown
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 CELL_LIMIT = 4_000
@@ -48,7 +49,7 @@ def _image(block: ContentBlock) -> str:
 def _cut(value: object) -> str:
     text = str(value)
     left = len(text) - CELL_LIMIT
-    return _escaped(text if left <= 0 else f"{text[:CELL_LIMIT]}... {left} more characters")
+    return _escaped(text if left <= 0 else f"{text[:CELL_LIMIT]}... {count_of(left, 'more character')}")
 
 
 def _escaped(text: str) -> str:
