@@ -206,8 +206,8 @@ class MCPClient(StatefulClientBase):
             ConfigurationError: It is none of these, the name or a limit cannot be used, or the extra `toolwire[mcp]` is
                 not installed.
         """
-        cls._import_sdk()
-        from toolwire.mcp.streams import opener_of
+        with packages_of("mcp", "MCPClient"):
+            from toolwire.mcp.streams import opener_of
 
         opened, bounds = opener_of(server), ClientLimits(**limits)
         return cls(name, lambda _: lambda _: opened(), bounds, is_in_memory=True)

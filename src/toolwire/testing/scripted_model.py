@@ -80,9 +80,9 @@ def _chat(text: str | None, message: Any) -> list[Any]:
 
 
 def _responses(text: str | None, items: Any) -> list[Any]:
-    part = {"type": "output_text", "text": text, "annotations": []}
-    said = [{"type": "message", "role": "assistant", "status": "completed", "content": [part]}]
-    whole = {"status": "completed", "output": items if text is None else said}
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    said: list[Any] = [{"type": "message", "role": "assistant", "status": "completed", "content": [part]}]
+    whole: dict[str, Any] = {"status": "completed", "output": items if text is None else said}
     return [{"type": "response.completed", "response": whole}]
 
 
