@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -88,7 +89,8 @@ class Arena:
         results = tuple(
             self.registry.run_program(source, limits=limits, source_checks=source_checks) for source in sources
         )
-        signs = self._canaries.read_from("".join(map(repr, results))) | self._canaries.seen()
+        told = [getattr(result, field.name) for result in results for field in dataclasses.fields(result)]
+        signs = self._canaries.read_from(repr(told)) | self._canaries.seen()
         for result in results:
             signs |= _beyond(result, limits)
         signs |= before.changes() | self._tools(results)
