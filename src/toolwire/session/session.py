@@ -33,10 +33,9 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.session.below import refuse_options_below, run_below
 from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import final_in, offer_finish
-from toolwire.session.frame import framed, traced
+from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
