@@ -67,6 +67,7 @@ AGENT = '''"""A model that uses the tools of tools.py. Needs: pip install openai
 Run: python agent.py "a question"
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,15 @@ from openai import OpenAI
 from toolwire import Session
 from toolwire.approvals import console_approver
 
-client, session = (
-    OpenAI(),
-    Session(
-        [tools.weather, tools.send_message],
-        protocol="openai",
-        policy=Path(__file__).with_name("toolwire.toml"),
-        approver=console_approver,
-    ),
+if "OPENAI_API_KEY" not in os.environ:
+    sys.exit("Set OPENAI_API_KEY to your key first: export OPENAI_API_KEY=...")
+
+client = OpenAI()
+session = Session(
+    [tools.weather, tools.send_message],
+    protocol="openai",
+    policy=Path(__file__).with_name("toolwire.toml"),
+    approver=console_approver,
 )
 messages: list[Any] = [{"role": "user", "content": " ".join(sys.argv[1:]) or "What is the weather in Oslo?"}]
 while True:
