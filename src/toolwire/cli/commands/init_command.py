@@ -51,15 +51,18 @@ def send_message(to: str, text: str) -> str:
     return f"sent to {to}: {text}"
 '''
 POLICY = """# Which calls run: auto runs, confirm asks a person, deny never runs. The strictest rule counts.
-# `toolwire policy check --tools tools.py` checks these rules.
+# `toolwire policy check --tools tools.py` checks these rules. They are optional, because the commands of this folder
+# read them with other tools too, such as those of mcp.json.
 
 [[rule]]
 effect = "auto"
 tool = "weather"
+optional = true
 
 [[rule]]
 effect = "confirm"
 tool = "send_message"
+optional = true
 note = "a person reads each message first"
 """
 AGENT = '''"""A model that uses the tools of tools.py. Needs: pip install openai, and a key in OPENAI_API_KEY.
