@@ -96,6 +96,20 @@ def test_the_loop_answers_and_asks_before_a_message_is_sent(made: Path, tmp_path
     assert "'send_message' was not run: a person has to allow it" in str(told[4])
 
 
+def test_the_loop_without_a_key_says_what_to_set(made: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(made / "agent.py")],
+        env={name: value for name, value in os.environ.items() if not name.startswith("OPENAI")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE_S,
+        check=False,
+    )
+    said = "Set OPENAI_API_KEY to your key first: export OPENAI_API_KEY=...\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 @pytest.mark.parametrize("there", FILES)
 def test_nothing_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str) -> None:
     monkeypatch.chdir(tmp_path)

@@ -63,6 +63,7 @@ WRONG = [
     ("log tree", 2, "Missing argument 'RUN'."),
     ("log --principal", 2, "Option '--principal' requires an argument."),
     ("log --status", 2, "Option '--status' requires an argument."),
+    ("log --status faled", 2, "a log has no status 'faled'"),
     ("log tree r_1", 2, "Name another with --store or $TOOLWIRE_STORE; `toolwire run` makes one."),
     ("tools --config missing.json", 2, "Invalid value for '--config': file 'missing.json' does not exist."),
     ("tools --config bad.json", 2, "bad.json cannot be read: "),

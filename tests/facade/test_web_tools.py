@@ -151,7 +151,7 @@ async def test_after_private_and_untrusted_data_only_links_that_were_read_are_fe
 
 
 def test_without_the_extra_the_developer_reads_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "toolwire.web.page_cache")
+    monkeypatch.delitem(sys.modules, "toolwire.web.page_cache", raising=False)
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web\]'"):
         WebFetchTool()

@@ -12,10 +12,12 @@ import pytest
 from google import genai
 from google.genai import types
 
+from tests.documents.pages import blocks_of
 from tests.protocols.providers import Fault, Provider, provider
 from tests.session.test_broken_streams import ANSWER, PAID, PROVIDERS, pay
 from toolwire import ConfigurationError, Session, Turn
 from toolwire.models import AnthropicModel, GeminiModel, ModelFailed, OpenAIModel, Price, Request, Usage
+from toolwire.testing import ScriptedModel
 
 Make = Callable[..., Any]
 
@@ -283,6 +285,27 @@ async def test_a_reply_of_anthropic_has_a_limit_by_default(server: Provider) -> 
     assert server.requests[0]["max_tokens"] == 8_192
 
 
+@pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel, GeminiModel])
+def test_what_belongs_to_the_client_is_an_error_that_says_so(model: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "k")
+    with pytest.raises(ConfigurationError, match=r"belongs to its client: write client=\w+\(api_key=\.\.\.\)"):
+        model("m", api_key="k")
+    with pytest.raises(ConfigurationError, match=r"\(client=str\): give a "):
+        model("m", client="k")
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [(OpenAIModel, "OPENAI_API_KEY"), (AnthropicModel, "ANTHROPIC_API_KEY"), (GeminiModel, "GEMINI_API_KEY")],
+)
+def test_without_a_key_the_error_says_what_to_set(model: Make, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigurationError, match=f"found no key: set {variable}, or give client="):
+        model("m")
+
+
 async def test_a_reader_that_leaves_closes_the_stream(server: Provider) -> None:
     for name, make in MODELS.items():
         server.script = [PROVIDERS[name][2], PROVIDERS[name][2]]
@@ -291,3 +314,16 @@ async def test_a_reader_that_leaves_closes_the_stream(server: Provider) -> None:
         assert await anext(pieces)
         await pieces.aclose()
         assert (await follow(make(server), name))[0] == ANSWER
+
+
+@pytest.mark.parametrize("protocol", [*MODELS, "attp", "xml", "json"])
+async def test_the_loop_of_the_page_runs_in_every_protocol(protocol: str) -> None:
+    names: dict[str, Any] = {}
+    lines, _, _ = blocks_of("docs/models.md")[0].partition("\nprint(")
+    exec(lines, names)
+    model = ScriptedModel([[("double", {"n": 21})], "It is 42."], protocol=protocol)
+    first = {"role": "user", "content": "Double 21."}
+    if protocol == "gemini":
+        first = {"role": "user", "parts": [{"text": "Double 21."}]}
+    assert await names["answer"](model, first) == ("It is 42.", Usage(input=200, output=20))
+    assert "42" in str(model.requests[1].messages)

@@ -71,7 +71,6 @@ def test_programs_and_models_share_the_warning(log: pytest.LogCaptureFixture) ->
 def test_each_cure_ends_the_warning(log: pytest.LogCaptureFixture, tmp_path: object) -> None:
     approved = Session([TOOL], protocol="xml", approver=lambda request: Decision(verdict="approve")).run_turn(PAY)
     assert approved.results[0].success
-    assert Session([TOOL], protocol="xml", approver=lambda request: None).run_turn(PAY).results[0].failure is not None
     assert Session([TOOL], protocol="xml", policy=[Rule(effect="auto", tool="pay")]).run_turn(PAY).results[0].success
     assert Session([TOOL], protocol="xml", store=f"sqlite:///{tmp_path}/runs.db").run_turn(PAY).suspended is not None
     assert warnings(log) == []
@@ -90,3 +89,16 @@ async def test_a_question_that_nobody_answers_names_its_cures(log: pytest.LogCap
         "approval_required",
         [QUESTION_WARNING],
     )
+
+
+def test_an_approver_that_gives_no_answer_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry = ToolRegistry(approver=lambda _: None)
+
+    @registry.register(permission="confirm")
+    def pay() -> None:
+        """Pays."""
+
+    for _ in range(2):
+        assert not registry.invoke("pay").success
+    (record,) = [one for one in caplog.records if one.name == "toolwire.permission"]
+    assert "'pay' needs a person, and the approver gave no answer" in record.getMessage()

@@ -33,11 +33,16 @@ def complete_reply_protocol(incomplete: str) -> list[str]:
     return _starting(incomplete, lambda: ("auto", *toolwire.protocols.names()))
 
 
-def complete_status(incomplete: str) -> list[str]:
-    """Returns the values of STATUS in the log that begin like this."""
+def known_statuses() -> list[str]:
+    """Returns the values of STATUS in the log."""
     from toolwire.types import FailureKind
 
-    return _starting(incomplete, lambda: (*OTHER_STATUSES, *get_args(FailureKind), *RUN_STATUSES))
+    return [*OTHER_STATUSES, *get_args(FailureKind), *RUN_STATUSES]
+
+
+def complete_status(incomplete: str) -> list[str]:
+    """Returns the values of STATUS in the log that begin like this."""
+    return _starting(incomplete, known_statuses)
 
 
 def complete_tool(context: typer.Context, incomplete: str) -> list[str]:

@@ -31,7 +31,7 @@ Examples:
   toolwire run reply.toml --tools tools.py
   toolwire call search query=budget --tools tools.py
   toolwire serve --tools tools.py --http 8000
-  toolwire policy explain search --tools tools.py
+  toolwire policy explain pay amount=5 --tools tools.py
   toolwire approvals list
   toolwire log --since 2h
   toolwire doctor

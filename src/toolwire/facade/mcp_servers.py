@@ -109,6 +109,10 @@ class McpServers:
         from toolwire.facade.toolkits.registered import check_postprocess
 
         check_postprocess(postprocess_func)
+        if not hasattr(client, "name"):
+            raise ConfigurationError(
+                f"register_mcp_client({client!r:.80}): give an MCPClient, such as MCPClient.http('name', 'https://...')"
+            )
         _check_group(self._call_scope, group_name)
         from toolwire.mcp.pins import McpPins, checked_accept
 

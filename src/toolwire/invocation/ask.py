@@ -27,6 +27,9 @@ from toolwire.vocabulary.values import digest, plain
 
 _LOG = logging.getLogger("toolwire.approval")
 
+NO_ANSWER = "no answer came"
+"""Why a call does not run whose approver decided nothing."""
+
 
 async def ask(
     prepared: Prepared, reasons: tuple[str, ...], scope: Scope, doubt: InDoubtStep | None = None
@@ -65,19 +68,19 @@ async def ask(
         return _expired(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
-    if scope.approver is None:
-        scope.nobody_asked.warn(request.tool)
+    if scope.approver is None or what_happened == NO_ANSWER:
+        scope.nobody_asked.warn(request.tool, has_approver=scope.approver is not None)
     return _needs_a_person(prepared.call, reasons, request.id, what_happened, doubt)
 
 
 async def decided(request: ApprovalRequest, scope: Scope, ledger: Ledger | None) -> tuple[Decision | None, str]:
     """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
     if scope.approver is None:
-        return None, "no answer came"
+        return None, NO_ANSWER
     try:
         answer = await _followed(request, scope.approver, scope)
         if answer is None:
-            return None, "no answer came"
+            return None, NO_ANSWER
         if ledger is not None:
             answer = await scope.ports.arrived(ledger.decide(request, answer))
         return accepted(answer, request, scope), ""

@@ -51,7 +51,9 @@ class Store(StoreLog, Conversations):
         url: The URL of the store, without a password.
     """
 
-    def __init__(self, location: Location, key: bytes | None, runtime: Runtime) -> None:
+    def __init__(self, location: Location, key: bytes | None = None, runtime: Runtime | None = None) -> None:
+        if runtime is None:
+            raise ConfigurationError("Store(...): write Store.open(url), such as Store.open('sqlite:///runs.db')")
         super().__init__()
         self.url = location.shown
         self._location = location

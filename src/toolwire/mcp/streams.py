@@ -136,7 +136,9 @@ def opener_of(server: object) -> Callable[[], Any]:
     """
     if _is_fastmcp(server):
         return lambda: _fastmcp_streams(server)
-    if isinstance(server, Server | MCPServer | AbstractAsyncContextManager):
+    # A registry is an asynchronous context too, but no transport.
+    is_registry = hasattr(server, "_call_scope")
+    if not is_registry and isinstance(server, Server | MCPServer | AbstractAsyncContextManager):
         return lambda: cast("Any", server)
     raise ConfigurationError(
         f"in_memory(server={server!r:.80}): give a Server or MCPServer of the MCP SDK, a FastMCP server, a transport, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from toolwire.models.model import (
     Price,
     Request,
     Usage,
+    check_client,
     connection_errors,
     protocol_of,
     provider_errors,
@@ -31,7 +33,7 @@ class AnthropicModel:
     among them a reply has at most 8,192 tokens. Retries are those of the client.
 
     Raises:
-        ConfigurationError: The SDK is not installed, or `protocol` does not fit.
+        ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
 
     def __init__(
@@ -50,6 +52,10 @@ class AnthropicModel:
         self.protocol = protocol_of(protocol, "anthropic")
         self.price = price
         self._settings = {"model": model, "max_tokens": MAX_TOKENS, **settings}
+        check_client("AnthropicModel", client, anthropic.AsyncAnthropic, settings)
+        # This client looks for its key at the first request.
+        if client is None and not (os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN")):
+            raise ConfigurationError("AnthropicModel found no key: set ANTHROPIC_API_KEY, or give client=")
         self._client = client or anthropic.AsyncAnthropic()
         self._errors = (anthropic.APIError, *connection_errors())
 

@@ -12,9 +12,11 @@ from toolwire.models.model import (
     Price,
     Request,
     Usage,
+    check_client,
     connection_errors,
     protocol_of,
     provider_errors,
+    without_key,
 )
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -32,7 +34,7 @@ class GeminiModel:
     `temperature=0`. A client of your own has its own retries; without one, a request is tried 3 times.
 
     Raises:
-        ConfigurationError: The SDK is not installed, or `protocol` does not fit.
+        ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class GeminiModel:
         self.price = price
         self._model, self._settings = model, {"automatic_function_calling": {"disable": True}, **settings}
         retries = types.HttpRetryOptions(attempts=ATTEMPTS)
-        self._client = client or genai.Client(http_options=types.HttpOptions(retry_options=retries))
+        check_client("GeminiModel", client, genai.Client, settings)
+        with without_key("GeminiModel", "GEMINI_API_KEY", ValueError):
+            self._client = client or genai.Client(http_options=types.HttpOptions(retry_options=retries))
         # A stream that is cut in the middle of a chunk is an UnknownApiResponseError, which is no APIError.
         self._errors = (errors.APIError, errors.UnknownApiResponseError, *connection_errors())
 

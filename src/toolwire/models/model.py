@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -16,6 +16,9 @@ FailureCause = Literal["auth", "rate", "overloaded", "context_length", "refused"
 is too long, a request that it does not take, or a connection that failed or broke off."""
 
 ENDED_EARLY = "the stream ended before the reply did"
+
+_OF_CLIENT = frozenset({"api_key", "base_url", "max_retries", "http_client", "organization", "http_options"})
+"""Settings of the SDKs' clients, which no request takes."""
 
 _CONNECTION_ERRORS = {"httpx": "HTTPError", "httpx2": "HTTPError", "aiohttp": "ClientError"}
 """The errors of the libraries that SDKs use, by module."""
@@ -131,6 +134,27 @@ def connection_errors() -> tuple[type[Exception], ...]:
     """Returns the errors of a connection that breaks off in a stream: SDKs pass on those of the library they use."""
     found = ((sys.modules.get(module), name) for module, name in _CONNECTION_ERRORS.items())
     return tuple(getattr(module, name) for module, name in found if module is not None)
+
+
+def check_client(model: str, client: object, kind: type[Any], settings: Mapping[str, Any]) -> None:
+    """Checks that a given client is one of the model's SDK, and that no setting belongs to the client.
+
+    Raises:
+        ConfigurationError: One of them is not so.
+    """
+    if client is not None and not isinstance(client, kind):
+        raise ConfigurationError(f"{model}(client={type(client).__name__}): give a {kind.__module__}.{kind.__name__}")
+    if of_client := ", ".join(f"{name}=..." for name in settings if name in _OF_CLIENT):
+        raise ConfigurationError(f"{model}(...): that belongs to its client: write client={kind.__name__}({of_client})")
+
+
+@contextmanager
+def without_key(model: str, variable: str, *kinds: type[Exception]) -> Generator[None]:
+    """Turns the errors of an SDK whose client finds no key into a `ConfigurationError` that says what to set."""
+    try:
+        yield
+    except kinds as error:
+        raise ConfigurationError(f"{model} found no key: set {variable}, or give client= ({error})") from error
 
 
 def protocol_of(name: str | None, native: str) -> str:

@@ -11,9 +11,11 @@ from toolwire.models.model import (
     Price,
     Request,
     Usage,
+    check_client,
     connection_errors,
     protocol_of,
     provider_errors,
+    without_key,
 )
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -31,7 +33,7 @@ class OpenAIModel:
     into each request, such as `temperature=0`. Retries are those of the client.
 
     Raises:
-        ConfigurationError: The SDK is not installed, or `api` or `protocol` does not fit.
+        ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class OpenAIModel:
         self.protocol = protocol_of(protocol, NATIVE[api])
         self.price = price
         self._model, self._api, self._settings = model, api, settings
-        self._client = client or openai.AsyncOpenAI()
+        check_client("OpenAIModel", client, openai.AsyncOpenAI, settings)
+        with without_key("OpenAIModel", "OPENAI_API_KEY", openai.OpenAIError):
+            self._client = client or openai.AsyncOpenAI()
         self._errors = (openai.APIError, *connection_errors())
 
     async def stream(self, request: Request, /) -> AsyncGenerator[Any]:

@@ -35,7 +35,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import final_in, offer_finish
-from toolwire.session.frame import framed, traced
+from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
@@ -47,6 +47,7 @@ from toolwire.session.told_tools import callable_tools, read_reply, shown, with_
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
+from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -241,6 +242,7 @@ class Session(Traced, Observed):
         deadline_s: float | None = None,
         events: Callable[[ToolEvent], Any] | None = None,
         caller: Caller | None = None,
+        below: CallContext | None = None,
     ) -> Turn:
         """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
 
@@ -252,15 +254,36 @@ class Session(Traced, Observed):
         function that takes each `ToolEvent` of this turn, in order. Each call waits until it has taken the call's
         events. `caller` replaces the session's caller for this turn.
 
+        With `below`, the context of a running tool, the calls are calls of that tool: its turn's rules, deadline,
+        labels, events and record hold for them, beside this session's tools and rules. The agent is that of the
+        session's caller. If a call waits for a person, the tool ends here and is called again after the decision.
+
         Raises:
             ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, an option
                 does not fit, or two streams in a row broke off before their end.
             DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
         """
+        if below is not None:
+            refuse_options_below(deadline_s=deadline_s, events=events, caller=caller, store=self._passes)
+            return await self._turn_below(reply, below)
         if deadline_s is None and events is None and caller is None:
             return await self._read(reply, self._scope)
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             return await self._read(reply, scope)
+
+    async def _turn_below(self, reply: Any, context: CallContext) -> Turn:
+        read = read_reply(reply, self._scope, self.protocol)
+        self._dialogue.count_broken(read)
+        if not read.calls:
+            return self._dialogue.without_calls(read)
+        inner = context.using(self, agent=self._scope.caller.agent or None)
+        results, end = await run_below(read.calls, inner, self._scope, self._finish.entry)
+        answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        return self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+
+    @property
+    def _call_scope(self) -> Scope:
+        return self._scope
 
     async def _read(self, reply: Any, scope: Scope) -> Turn:
         read = read_reply(reply, scope, self.protocol)

@@ -51,15 +51,18 @@ def send_message(to: str, text: str) -> str:
     return f"sent to {to}: {text}"
 '''
 POLICY = """# Which calls run: auto runs, confirm asks a person, deny never runs. The strictest rule counts.
-# `toolwire policy check --tools tools.py` checks these rules.
+# `toolwire policy check --tools tools.py` checks these rules. They are optional, because the commands of this folder
+# read them with other tools too, such as those of mcp.json.
 
 [[rule]]
 effect = "auto"
 tool = "weather"
+optional = true
 
 [[rule]]
 effect = "confirm"
 tool = "send_message"
+optional = true
 note = "a person reads each message first"
 """
 AGENT = '''"""A model that uses the tools of tools.py. Needs: pip install openai, and a key in OPENAI_API_KEY.
@@ -67,6 +70,7 @@ AGENT = '''"""A model that uses the tools of tools.py. Needs: pip install openai
 Run: python agent.py "a question"
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -76,14 +80,15 @@ from openai import OpenAI
 from toolwire import Session
 from toolwire.approvals import console_approver
 
-client, session = (
-    OpenAI(),
-    Session(
-        [tools.weather, tools.send_message],
-        protocol="openai",
-        policy=Path(__file__).with_name("toolwire.toml"),
-        approver=console_approver,
-    ),
+if "OPENAI_API_KEY" not in os.environ:
+    sys.exit("Set OPENAI_API_KEY to your key first: export OPENAI_API_KEY=...")
+
+client = OpenAI()
+session = Session(
+    [tools.weather, tools.send_message],
+    protocol="openai",
+    policy=Path(__file__).with_name("toolwire.toml"),
+    approver=console_approver,
 )
 messages: list[Any] = [{"role": "user", "content": " ".join(sys.argv[1:]) or "What is the weather in Oslo?"}]
 while True:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolwire.cli.commands.approvals_command import SHORT_ID
-from toolwire.cli.completing import complete_logged_tool, complete_status
+from toolwire.cli.completing import complete_logged_tool, complete_status, known_statuses
 from toolwire.cli.display import count_of, moment, one_line, seconds_of, whole_rows
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
@@ -85,6 +85,9 @@ def show_log(
 
     output: Output = context.obj
     since_s = _since(since)
+    if status is not None and status not in known_statuses():
+        known = ", ".join(known_statuses())
+        raise Stop(ExitCode.WRONG_USAGE, f"a log has no status {status!r}", hint=f"Write one of {known}.")
     with open_store(store) as opened:
         run_id = None if run is None else found_run(opened, run)[0]
         wanted = LogFilter(tool=tool, status=status, principal=principal, agent=agent, run_id=run_id, since=since_s)

@@ -35,7 +35,7 @@ It exits with 0 when each rule can do what it says, and with 1 when one cannot.
 EXPLAIN_EPILOG = f"""\b
 Examples:
   toolwire policy explain pay amount=5 --tools tools.py
-  toolwire policy explain pay --tools t.py --policy a.toml
+  toolwire policy explain now --tools t.py --policy a.toml
 
 It runs nothing, and exits with 0 whatever the verdict is.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware
@@ -23,6 +23,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -61,6 +62,11 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
             middleware: Layers around every call, inside of the registry's.
             state: Values of bound parameters for this toolkit alone, looked up before the `state` of their `ToolSpec`.
         """
+        if not isinstance(cast("object", agent_name), str):
+            raise ConfigurationError(
+                f"Toolkit({agent_name!r:.80}): the first argument is the agent's name: write Session([...]) for a list "
+                "of tools, or Toolkit('name') and register_tool_function(...)"
+            )
         self.agent_name = agent_name
         self._catalogue = Catalogue()
         self._groups = Groups()

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import accepted, decided, is_late, new_request_id
+from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, new_request_id
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock, Waits
@@ -221,7 +221,7 @@ class Questions:
             request, decision = await scope.ports.arrived(ledger.ask(wanted))
             if (request.kind, request.arguments_digest) != (wanted.kind, wanted.arguments_digest):
                 self.leave(other_question(call, request.id))
-        why = "no answer came"
+        why = NO_ANSWER
         if decision is not None:
             decision = accepted(decision, request, scope)
         elif not is_late(request, scope):
@@ -238,7 +238,7 @@ class Questions:
 
     async def _refused(self, request: ApprovalRequest, why: str, ledger: Ledger | None) -> Decision:
         """Declines a server's question in the place of a person, so that the server can end its work."""
-        self._warn_of_nobody(request)
+        self._warn_of_nobody(request, why)
         seen = request.arguments_digest
         refusal = Decision(verdict="deny", reason=why, request_id=request.id, seen_arguments_digest=seen)
         return refusal if ledger is None else await self._scope.ports.arrived(ledger.decide(request, refusal))
@@ -250,13 +250,14 @@ class Questions:
             self.leave(ToolResult.failed("approval_expired", message, hint=_BEFORE, data=data, call=call))
         if self._scope.can_suspend:
             self.leave(Pending(call=call, request_ids=(request.id,)))
-        self._warn_of_nobody(request)
+        self._warn_of_nobody(request, why)
         message = f"{call.name!r} was stopped at its question: a person has to answer, and {why}."
         self.leave(ToolResult.failed("approval_required", message, hint=_BEFORE, data=data, call=call))
 
-    def _warn_of_nobody(self, request: ApprovalRequest) -> None:
-        if self._scope.approver is None:
-            self._scope.nobody_asked.warn(request.tool, is_question=True)
+    def _warn_of_nobody(self, request: ApprovalRequest, why: str) -> None:
+        has_approver = self._scope.approver is not None
+        if not has_approver or why == NO_ANSWER:
+            self._scope.nobody_asked.warn(request.tool, is_question=True, has_approver=has_approver)
 
     def _stop_run(self, decision: Decision) -> NoReturn:
         reason = decision.reason or "a person stopped the run"

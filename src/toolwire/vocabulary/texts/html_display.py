@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -11,6 +12,9 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 CELL_LIMIT = 4_000
 """Maximum number of characters of one text: a notebook keeps every output, and a person reads a page at most."""
+
+_HIDDEN = re.compile(r"[\0-\b\v-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Characters that show nothing, or make a browser show others in another order: they are written as escapes."""
 
 
 def html_table(rows: Iterable[Sequence[object]], *, head: Sequence[str] = ()) -> str:
@@ -55,4 +59,4 @@ def _cut(value: object) -> str:
 def _escaped(text: str) -> str:
     from html import escape
 
-    return escape(encodable_text(text))
+    return escape(_HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", encodable_text(text)))
