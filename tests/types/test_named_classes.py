@@ -20,7 +20,10 @@ from tests.documents.pages import text_of
 
 MODULES = [
     "toolwire",
-    *(f"toolwire.{name}" for name in ("approvals", "doctor", "log", "middleware", "protocols", "testing", "types")),
+    *(
+        f"toolwire.{name}"
+        for name in ("approvals", "doctor", "log", "middleware", "models", "protocols", "testing", "types")
+    ),
 ]
 MADE_BY_TOOLWIRE = {
     "BackgroundCall",
