@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire import ConfigurationError, Session, ToolRegistry, ToolResult, WebFetchTool
+from toolwire import Session, ToolRegistry, ToolResult, WebFetchTool
 from toolwire.facade.built_in.web_tools import DEFAULT_CHARS, MAX_CHARS
 from toolwire.vocabulary.effects import Seen
 from toolwire.vocabulary.errors import SandboxUnavailable
@@ -148,13 +148,6 @@ async def test_after_private_and_untrusted_data_only_links_that_were_read_are_fe
     assert sent.failure is not None
     assert sent.failure.kind == "approval_required"
     assert server.paths == ["/first", "/next"]
-
-
-def test_without_the_extra_the_developer_reads_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "toolwire.web.page_cache", raising=False)
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web\]'"):
-        WebFetchTool()
 
 
 async def test_a_machine_that_cannot_confine_the_parser_reads_no_html(monkeypatch: pytest.MonkeyPatch) -> None:

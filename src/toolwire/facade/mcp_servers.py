@@ -109,11 +109,7 @@ class McpServers:
         from toolwire.facade.toolkits.registered import check_postprocess
 
         check_postprocess(postprocess_func)
-        if not hasattr(client, "name"):
-            raise ConfigurationError(
-                f"register_mcp_client({client!r:.80}): give an MCPClient, such as MCPClient.http('name', 'https://...')"
-            )
-        _check_group(self._call_scope, group_name)
+        _check_place(client, self._call_scope, group_name)
         from toolwire.mcp.pins import McpPins, checked_accept
 
         offer = Offer(
@@ -306,6 +302,15 @@ class McpServers:
             self._mcp_entries.pop(name, None)
             _close(self._mcp_clients.pop(name))
         return Done()
+
+
+def _check_place(client: object, scope: Scope, group_name: str) -> None:
+    """Checks that it is a client, and that its tools have a group."""
+    if not hasattr(client, "name"):
+        raise ConfigurationError(
+            f"register_mcp_client({client!r:.80}): give an MCPClient, such as MCPClient.http('name', 'https://...')"
+        )
+    _check_group(scope, group_name)
 
 
 def _check_group(scope: Scope, group_name: str) -> None:
