@@ -70,7 +70,7 @@ class Arena:
         folder.chmod(0o755)
         self._script = _linked(folder, without)
         # Without its layers it is there to leave processes behind: no use in waiting long for them.
-        self._settle_s = SETTLE_S if not without else CONTROL_SETTLE_S
+        self.settle_s = SETTLE_S if not without else CONTROL_SETTLE_S
         self._runtime = Runtime()
         self._sandbox = self._runtime.own("sandbox", lambda: Sandbox(zygotes=Zygotes(self._script)))
         self._ran: list[str] = []
@@ -127,7 +127,7 @@ class Arena:
 
     def _left_alive(self) -> list[int]:
         """The processes besides the fork server and the spares that it keeps."""
-        until = time.monotonic() + self._settle_s
+        until = time.monotonic() + self.settle_s
         while True:
             server = self._sandbox.zygotes.current().process_id
             parents = _processes(self._script)
