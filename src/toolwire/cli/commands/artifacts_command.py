@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, count_of, moment, table_text
+from toolwire.cli.display import add_id_column, add_row, count_of, moment, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -137,8 +137,11 @@ def _print(output: Output, versions: list[ArtifactVersion], *, json: bool, none:
     if not versions:
         output.say(none)
         return
-    table = Table(*("ID", "VERSION", "TIME (UTC)", "BYTES", "TYPE", "TITLE"))
+    table = Table()
+    add_id_column(table, "ID", [version.id for version in versions])
+    for name in ("VERSION", "TIME (UTC)", "BYTES", "TYPE", "TITLE"):
+        table.add_column(name, overflow="fold")
     for version in versions:
-        row = (version.id, str(version.version), moment(version.made_at), f"{version.size_bytes:,}")
+        row = (whole(version.id), str(version.version), moment(version.made_at), f"{version.size_bytes:,}")
         add_row(table, *row, version.content_type, version.title)
     output.result(table_text(table, is_terminal=output.is_terminal))
