@@ -61,13 +61,13 @@ async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 async def _unless_stopped(call: ToolCall, scope: Scope, run: Run) -> Outcome:
     """Returns the outcome of the call, or its result if the host stopped the turn before it ended."""
     if run.stopping.reason is not None:
-        return _stopped(call, run.stopping, None)
+        return _stop_result(call, run.stopping, None)
     work = run.under_way.run(call, invoke(call, scope), scope.ports)
     outcome = await scope.ports.unless_stopped(work, run.stopping)
-    return _stopped(call, run.stopping, outcome) if isinstance(outcome, CutOff) else cast("Outcome", outcome)
+    return _stop_result(call, run.stopping, outcome) if isinstance(outcome, CutOff) else cast("Outcome", outcome)
 
 
-def _stopped(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
+def _stop_result(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
     """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason."""
     tool = stopping.begun.get(call.id)
     if tool is None:

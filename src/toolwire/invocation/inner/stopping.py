@@ -39,7 +39,7 @@ class Stopping:
             cancel()
 
     def add(self, cancel: Callable[[], object]) -> None:
-        """Takes what stops one call. It is called from the thread that asks, at once if somebody has asked already."""
+        """Takes what stops one call. It is called by `ask`, and at once after an earlier `ask`."""
         with self._lock:
             self._cancels.append(cancel)
             is_late = self.reason is not None
