@@ -33,6 +33,7 @@ LAYERS = {
     **LOWER,
     "facade": FACADE,
     "session": {*FACADE, "facade"},
+    "agent": {*FACADE, "facade", "session"},
     "testing": {*FACADE, "facade", "session"},
     "gateway": {*FACADE, "facade", "session"},
     "cli": {"root"},
