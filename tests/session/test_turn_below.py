@@ -109,6 +109,14 @@ async def test_its_end_is_its_own_and_not_the_leads() -> None:
     assert ("was not run" in late.text, world.paid) == (True, [])
 
 
+async def test_its_program_ends_its_work_and_not_the_leads() -> None:
+    program = call("code_execution", code="pay(amount=4)\nreport(total=4)\npay(amount=9)")
+    world = World([program], finish=Report, programs=True)
+    turn = await Session(world.lead, protocol="openai", finish=Report).turn(reply("delegate"))
+    assert (turn.results[0].data, turn.final, turn.is_final) == ("None total=4", None, False)
+    assert world.paid == [4]
+
+
 async def test_an_end_that_does_not_fit_is_told_to_its_model() -> None:
     world = World([call("report", total="many"), call("report", total=3)], finish=Report)
     await Session(world.lead, protocol="openai").turn(reply("delegate"))

@@ -28,7 +28,7 @@ async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     A call that ends the turn waits for the calls before it, and the calls after it wait for it.
     """
     _check_bound_values(calls, scope)
-    end = None if scope.run is None else scope.run.end
+    end = scope.end
     if end is None:
         return await _together(calls, scope)
     outcomes: list[Outcome] = []

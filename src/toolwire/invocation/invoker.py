@@ -162,7 +162,7 @@ async def _through_steps(
     watch: _Watch | None = None,
 ) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
-    end = None if scope.run is None or scope.is_inside_tool else scope.run.end
+    end = scope.end
     # A call that began before goes on, and so does one that a person was asked about.
     if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
         return end.refusal(call)

@@ -35,8 +35,8 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
     known = ledger.recall(step)
     if isinstance(known, ToolResult):
         read_again(call.name, known, scope, call.arguments)
-        if scope.run is not None and scope.run.end is not None:
-            scope.run.end.recall(call, known, scope)
+        if scope.end is not None:
+            scope.end.recall(call, known, scope)
         return step, known
     if scope.run is not None and scope.run.stopped is not None:
         return not_run(call, scope.run.stopped, known)

@@ -16,7 +16,7 @@ from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.invocation.asking.nobody import NobodyAsked
 from toolwire.invocation.asking.pauses import Waits
-from toolwire.invocation.inner.shared_run import Run
+from toolwire.invocation.inner.shared_run import Run, TurnEnd
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
@@ -105,8 +105,10 @@ class Scope:
     """Maximum number of bytes of text for a model. None inside programs, which receive the whole data."""
     clock: Callable[[], float] = lambda: time.time()
     """Returns the seconds since the epoch by which requests expire."""
-    is_inside_tool: bool = False
-    """True for the calls that a running tool makes itself (`CallContext.call`). They never end the turn."""
+    end: TurnEnd | None = None
+    """The end of the turn, for a model that ends by a call. Calls that a running tool makes itself have none."""
+    agent_run: object | None = None
+    """The run of an agent that the calls belong to (`agent/talk.py`); None: no agent's."""
     depth: int = 0
     """Number of catalogues above this one in the run (`CallContext.using`)."""
     sink: Sink | None = None

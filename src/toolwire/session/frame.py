@@ -7,13 +7,12 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.scope import Scope
-from toolwire.invocation.validate import validate
 from toolwire.session.finish import TurnFinish
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Caller, ToolCall
@@ -95,26 +94,25 @@ def refuse_options_below(**options: object) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _OwnTools:
+    """A session's tools and rules, as `CallContext.using` takes them."""
+
+    _call_scope: Scope
+
+
 async def run_below(
     calls: Sequence[ToolCall], context: CallContext, scope: Scope, entry: Entry | None
 ) -> tuple[list[ToolResult], TurnFinish | None]:
     """Runs the calls of one reply as calls of a running tool. Returns their results, and the end of this reply alone.
 
-    `context` is that of the running call over the session's tools, `scope` is the session's, and `entry` the tool by
-    which its model ends. As in any turn, that call waits for the calls before it, and those after it do not run. If a
-    call waits for a person, the running tool ends here, and comes here again after the decision.
+    `context` is that of the running call, `scope` is the session's, and `entry` the tool by which its model ends. As in
+    any turn, that call waits for the calls before it, and those after it do not run. If a call waits for a person, the
+    running tool ends here, and comes here again after the decision.
     """
     end = None if entry is None else TurnFinish(entry)
-
-    async def run(call: ToolCall) -> ToolResult:
-        if end is not None and end.call_id:
-            return end.refusal(call)
-        if end is None or entry is None or call.name != end.name:
-            return await context.call(call.name, **dict(call.arguments))
-        prepared = validate(call, entry, scope.states)
-        return prepared if isinstance(prepared, ToolResult) else end.take(prepared)
-
+    inner = context.using(_OwnTools(replace(scope, end=end)), agent=scope.caller.agent or None)
     results: list[ToolResult] = []
     for _, group in groupby(enumerate(calls), lambda one: one[0] if end and one[1].name == end.name else -1):
-        results += await asyncio.gather(*(run(call) for _, call in group))
+        results += await asyncio.gather(*(inner.call(call.name, **dict(call.arguments)) for _, call in group))
     return results, end

@@ -212,6 +212,7 @@ class Passes:
             awaited(self._scope()),
             run_id=ledger.run_id,
             run=run,
+            end=run.end,
             ledger=ledger,
             pages=ledger.pages,
             can_suspend=True,

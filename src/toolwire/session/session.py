@@ -276,14 +276,9 @@ class Session(Traced, Observed):
         self._dialogue.count_broken(read)
         if not read.calls:
             return self._dialogue.without_calls(read)
-        inner = context.using(self, agent=self._scope.caller.agent or None)
-        results, end = await run_below(read.calls, inner, self._scope, self._finish.entry)
+        results, end = await run_below(read.calls, context, self._scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
-
-    @property
-    def _call_scope(self) -> Scope:
-        return self._scope
 
     async def _read(self, reply: Any, scope: Scope) -> Turn:
         read = read_reply(reply, scope, self.protocol)
@@ -381,7 +376,7 @@ class Session(Traced, Observed):
     async def _run(self, run_id: str, read: Reply, run: Run, scope: Scope) -> list[ToolResult]:
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
-        scope = awaited(scope, run_id=run_id, run=run)
+        scope = awaited(scope, run_id=run_id, run=run, end=run.end)
         outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]

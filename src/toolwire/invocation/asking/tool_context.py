@@ -40,7 +40,7 @@ def context_of(
             run_id=scope.run_id or call.id,
             run=run,
             deadline=None if deadline is None else questions.clock.moved(deadline),
-            is_inside_tool=True,
+            end=None,
             # The tool reads the whole result. Its own is bounded for the model.
             result_limit_bytes=None,
             waits=questions.waits,

@@ -121,8 +121,7 @@ class Inside:
     @property
     def ended_by(self) -> str:
         """The id of the call by which the model ended the turn; empty until then."""
-        run = self._scope.run
-        return "" if run is None or run.end is None else run.end.call_id
+        return "" if self._scope.end is None else self._scope.end.call_id
 
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]:
         """Returns a coroutine function that makes calls of one run. Each call takes the whole path.

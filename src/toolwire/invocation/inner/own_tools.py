@@ -59,6 +59,8 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
             visible=own.visible,
             groups=own.groups,
             depth=depth,
+            end=own.end,
+            agent_run=own.agent_run or over.agent_run,
         )
 
     return scope
