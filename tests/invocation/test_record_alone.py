@@ -104,8 +104,9 @@ def test_a_call_that_cannot_be_written_down_is_not_run() -> None:
 def test_a_recorded_result_is_read_again_by_the_run() -> None:
     result = ToolResult(True, ["https://a.example/1", "https://a.example/2"])
     call = replace(CALL, arguments={"amount": "https://a.example/2"})
-    run_of_it = Run(end=(end := End()))  # pyright: ignore[reportArgumentType]
+    run_of_it, end = Run(), End()
     scope = scope_of(pay, run=run_of_it, options={"labels": ["private"]})
+    scope = replace(scope, end=cast("Any", end))
     assert recall(call, scope, Noting(result)) == (step_of(call), result)
     assert (run_of_it.taints, list(run_of_it.urls)) == ({"private"}, ["https://a.example/1"])
     assert end.told == [(call, result, scope)]

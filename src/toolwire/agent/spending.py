@@ -1,0 +1,68 @@
+"""What a run of an agent has used, and the limits of its budget."""
+
+from __future__ import annotations
+
+import time
+
+from toolwire.agent.result import Budget, Stop
+from toolwire.models.model import Model, Price, Usage
+from toolwire.vocabulary.errors import ConfigurationError
+
+MILLION = 1_000_000
+
+
+class Spending:
+    """What one run has used. That of a sub-agent counts for all agents above it."""
+
+    def __init__(self, budget: Budget, above: Spending | None = None) -> None:
+        self.budget, self.above = budget, above
+        self.usage, self.turns, self.cost = Usage(), 0, 0.0
+        self._until = None if budget.seconds is None else time.monotonic() + budget.seconds
+
+    def add(self, usage: Usage, price: Price | None) -> None:
+        """Adds the tokens of one request, here and above."""
+        self.usage += usage
+        if price is not None:
+            self.cost += (usage.input * price.input + usage.output * price.output) / MILLION
+        if self.above is not None:
+            self.above.add(usage, price)
+
+    def add_turn(self) -> None:
+        """Adds one reply, here and above."""
+        self.turns += 1
+        if self.above is not None:
+            self.above.add_turn()
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that are left, here and above; None without a limit."""
+        own = None if self._until is None else max(0.0, self._until - time.monotonic())
+        above = None if self.above is None else self.above.left_s
+        return own if above is None else above if own is None else min(own, above)
+
+    def exceeded(self) -> Stop | None:
+        """Returns the limit that is reached, here or above; None if there is none."""
+        budget, tokens = self.budget, self.usage.input + self.usage.output
+        if budget.turns is not None and self.turns >= budget.turns:
+            return "turns"
+        if budget.tokens is not None and tokens >= budget.tokens:
+            return "tokens"
+        if budget.cost is not None and self.cost >= budget.cost:
+            return "cost"
+        if self.left_s == 0.0:
+            return "seconds"
+        return None if self.above is None else self.above.exceeded()
+
+    def check_price(self, name: str, model: Model) -> None:
+        """Refuses a model without a price if a budget limits the cost.
+
+        Raises:
+            ConfigurationError: It has none.
+        """
+        if self.budget.cost is not None and model.price is None:
+            raise ConfigurationError(
+                f"agent {name!r}: Budget(cost=...) needs the price of its model: give the model price=Price(input=..., "
+                "output=...), or leave cost out"
+            )
+        if self.above is not None:
+            self.above.check_price(name, model)
