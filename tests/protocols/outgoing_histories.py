@@ -50,13 +50,13 @@ def refusal(api: str, seed: int) -> str:
         message, answers = protocol.render(calls), protocol.format(results)
         body, path = _REQUESTS[api](message, answers)
         check_body(json.dumps(body, allow_nan=False), RULES[path])
-        _check_types(api, [*(message if isinstance(message, list) else [message]), *answers])
+        check_types(api, [*(message if isinstance(message, list) else [message]), *answers])
     except (AssertionError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
 
 
-def _check_types(api: str, messages: list[Any]) -> None:
+def check_types(api: str, messages: list[Any]) -> None:
     """Refuses what the SDK's own types do not take."""
     for message in messages:
         found = _MESSAGES[api].validate_python(message)

@@ -59,6 +59,13 @@ class LineProtocol:
     def render(self, calls: Sequence[ToolCall]) -> str:
         return "\n".join(f"{_MARK}{call.name} {json.dumps(dict(call.arguments))}" for call in calls)
 
+    def prompt(self, content: Any) -> list[dict[str, Any]]:
+        texts = [
+            part if isinstance(part, str) else part["text"]
+            for part in ([content] if isinstance(content, str) else content)
+        ]
+        return [{"role": "user", "content": "\n".join(texts)}]
+
     def format(self, results: Sequence[ToolResult]) -> str:
         return (
             "\n".join(f"{result.call.name if result.call else ''}: {result.text}" for result in results)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from toolwire.protocols.streaming import ReplyStream
+from toolwire.protocols.user_prompt import PromptContent
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -113,6 +114,16 @@ class CallingProtocol(Protocol):
 
     def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any] | list[dict[str, Any]]:
         """Returns the reply with which a model would make these calls. `parse` and a request's history accept it."""
+        ...
+
+    def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
+        """Returns the messages of the user for one prompt: a text, or a list of texts and content blocks.
+
+        A native protocol writes images, and sounds where its API takes them, in the provider's form.
+
+        Raises:
+            ConfigurationError: The prompt is empty, a text in it is blank, or the protocol cannot take a block.
+        """
         ...
 
     def format(self, results: Sequence[ToolResult]) -> str | list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable
 _Protocol = TypeVar("_Protocol", bound=type)
 _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 
-_WRITES = ("tools_text", "render", "format", "refuse", "grammar")
+_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
 

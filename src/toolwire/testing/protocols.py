@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Tool
@@ -142,6 +142,12 @@ def _results_reach_the_model(protocol: CallingProtocol) -> None:
     holds(not missing, f"the model does not read {missing}")
 
 
+def _prompts_reach_the_model(protocol: CallingProtocol) -> None:
+    for prompt in ("seven otters", ["seven otters", {"type": "text", "text": "swim"}]):
+        messages = protocol.prompt(cast("Any", prompt))
+        holds(json.dumps(messages).count("seven otters") == 1, f"the model reads {messages} as the prompt {prompt}")
+
+
 def _a_refusal_says_why(protocol: CallingProtocol) -> None:
     for said in (*_GARBAGE, *_damaged(protocol)):
         reply = protocol.parse(said, _TOOLS)
@@ -168,6 +174,7 @@ PROTOCOL_CHECKS: Mapping[str, CheckProtocol] = {
     "nothing makes it raise": _nothing_makes_it_raise,
     "pieces do not matter": _pieces_do_not_matter,
     "tells of every tool": _tells_of_every_tool,
+    "prompts reach the model": _prompts_reach_the_model,
     "results reach the model": _results_reach_the_model,
     "a refusal says why": _a_refusal_says_why,
     "a copied reminder does nothing": _a_copied_reminder_does_nothing,

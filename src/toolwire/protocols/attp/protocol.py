@@ -14,6 +14,7 @@ from toolwire.protocols.attp.render import format_attp, render_attp
 from toolwire.protocols.attp.stream import AttpStream
 from toolwire.protocols.outgoing import unrun_text, writes_encodable
 from toolwire.protocols.tool_names import known_tools
+from toolwire.protocols.user_prompt import PromptContent, text_prompt
 from toolwire.vocabulary.calls import Reply
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
@@ -51,6 +52,10 @@ class Attp:
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> AttpStream:
         """Returns a parser for streamed text. It reports the program line by line."""
         return AttpStream(partial(parse_attp, tools=known_tools(tools)), marks_end=marks_end)
+
+    def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
+        """Returns the message of the user: the texts of the prompt as one. Media are a ConfigurationError."""
+        return text_prompt(content, self.name)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems, or the message of a reply that failed. Empty if it has calls."""

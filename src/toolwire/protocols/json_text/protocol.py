@@ -12,6 +12,7 @@ from toolwire.protocols.json_text.render import format_json_text, render_json_te
 from toolwire.protocols.json_text.stream import JsonTextStream
 from toolwire.protocols.outgoing import refusal_text, writes_encodable
 from toolwire.protocols.text_parse import parse_json_text
+from toolwire.protocols.user_prompt import PromptContent, text_prompt
 from toolwire.vocabulary.calls import Reply
 
 _REMINDER = (
@@ -45,6 +46,10 @@ class JsonText:
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> JsonTextStream:
         """Returns a parser for a reply that arrives in pieces."""
         return JsonTextStream(tools, marks_end=marks_end)
+
+    def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
+        """Returns the message of the user: the texts of the prompt as one. Media are a ConfigurationError."""
+        return text_prompt(content, self.name)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems. Empty if the reply has calls or an answer."""

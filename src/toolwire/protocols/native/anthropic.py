@@ -99,6 +99,9 @@ class Anthropic(NativeProtocol):
         ]
         return {"role": "assistant", "content": blocks}
 
+    def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
+        return _part(block)
+
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
         return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
@@ -171,10 +174,11 @@ def _content(result: ToolResult) -> str | list[dict[str, Any]]:
     if not result.success or all(block["type"] == "text" for block in content):
         return result.text
     # The API refuses an empty text block.
-    return [_part(block) for block in content if block["type"] != "text" or block["text"]]
+    filled = (block for block in content if block["type"] != "text" or block["text"])
+    return [_part(block) or {"type": "text", "text": f"[{block['type']}]"} for block in filled]
 
 
-def _part(block: ShownBlock) -> dict[str, Any]:
+def _part(block: ShownBlock) -> dict[str, Any] | None:
     if block["type"] == "text":
         return {"type": "text", "text": block["text"]}
     if block["type"] == "image":
@@ -184,4 +188,4 @@ def _part(block: ShownBlock) -> dict[str, Any]:
             return {"type": "image", "source": source}
         if url is not None:
             return {"type": "image", "source": {"type": "url", "url": url}}
-    return {"type": "text", "text": f"[{block['type']}]"}
+    return None

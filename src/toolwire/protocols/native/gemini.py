@@ -148,12 +148,15 @@ class Gemini(NativeProtocol):
         ]
         return {"role": "model", "parts": parts}
 
+    def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
+        return {"text": block["text"]} if block["type"] == "text" else _part(block)
+
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one content with a function response for each result, in order. Images are inside the responses."""
         return [{"role": "user", "parts": [_response(result) for result in results]}] if results else []
 
-    def user_message(self, text: str) -> dict[str, Any]:
-        return {"role": "user", "parts": [{"text": text}]}
+    def user_message(self, content: str | list[dict[str, Any]]) -> dict[str, Any]:
+        return {"role": "user", "parts": [{"text": content}] if isinstance(content, str) else content}
 
     def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)

@@ -117,6 +117,9 @@ class OpenAi(NativeProtocol):
         ]
         return {"role": "assistant", "content": None, "tool_calls": written}
 
+    def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
+        return {"type": "text", "text": block["text"]} if block["type"] == "text" else _media_part(block)
+
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns a tool message for each result, in order.
 

@@ -87,6 +87,9 @@ class OpenAiResponses(NativeProtocol):
             for call in rendered_calls(calls)
         ]
 
+    def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
+        return _part(block)
+
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns an input item for each result, in order. Its output is text, or a list of text and images."""
         return [
@@ -183,13 +186,11 @@ def _output(result: ToolResult) -> str | list[dict[str, Any]]:
     content = [shown(block) for block in result.content]
     if all(block["type"] == "text" for block in content):
         return result.text
-    return [_part(block) for block in content]
+    return [_part(block) or {"type": "input_text", "text": f"[{block['type']}]"} for block in content]
 
 
-def _part(block: ShownBlock) -> dict[str, Any]:
+def _part(block: ShownBlock) -> dict[str, Any] | None:
     if block["type"] == "text":
         return {"type": "input_text", "text": block["text"]}
     url = data_url(block) if block["type"] == "image" else None
-    if url is None:
-        return {"type": "input_text", "text": f"[{block['type']}]"}
-    return {"type": "input_image", "image_url": url, "detail": "auto"}
+    return None if url is None else {"type": "input_image", "image_url": url, "detail": "auto"}

@@ -21,6 +21,8 @@ from toolwire.protocols.native.streams.native_stream import NativeStream
 from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.tool_names import NameMap, provider_name
+from toolwire.protocols.user_prompt import PromptContent, prompt_parts
+from toolwire.vocabulary.blocks import ShownBlock
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -75,6 +77,10 @@ class NativeProtocol(ABC):
     @abstractmethod
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any] | list[dict[str, Any]]:
         """Returns the reply with which a model would make these calls, as a request's history needs it."""
+
+    @abstractmethod
+    def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
+        """Returns a block as a part of a message of the user. None if the API takes no such block."""
 
     @abstractmethod
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
@@ -198,9 +204,18 @@ class NativeProtocol(ABC):
             return []
         return self.format(_refused_results(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
 
-    def user_message(self, text: str) -> dict[str, Any]:
-        """Returns a message of the user."""
-        return {"role": "user", "content": text}
+    def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
+        """Returns the message of the user for one prompt, with its media in the provider's form.
+
+        Raises:
+            ConfigurationError: The prompt is empty, a text in it is blank, or the API cannot take a block.
+        """
+        parts = prompt_parts(content, self.name, self.user_part)
+        return [self.user_message(content if isinstance(content, str) else parts)]
+
+    def user_message(self, content: str | list[dict[str, Any]]) -> dict[str, Any]:
+        """Returns a message of the user: a text, or parts that `user_part` made."""
+        return {"role": "user", "content": content}
 
     def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - no native protocol has a grammar
         """Not available for native protocols.

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.protocols.outgoing import unrun_text, writes_encodable
 from toolwire.protocols.reading.incoming import is_json
 from toolwire.protocols.text_parse import parse_xml
+from toolwire.protocols.user_prompt import PromptContent, text_prompt
 from toolwire.protocols.xml.element import BLOCK_TAGS
 from toolwire.protocols.xml.grammar import xml_grammar
 from toolwire.protocols.xml.prompt import describe_xml, xml_tools_text
@@ -53,6 +54,10 @@ class Xml:
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> XmlStream:
         """Returns a parser for a reply that arrives in pieces of text or UTF-8 bytes."""
         return XmlStream(tools, marks_end=marks_end)
+
+    def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
+        """Returns the message of the user: the texts of the prompt as one. Media are a ConfigurationError."""
+        return text_prompt(content, self.name)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems, or the message of a reply that failed. Empty if it has calls."""
