@@ -108,7 +108,7 @@ class Scope:
     end: TurnEnd | None = None
     """The end of the turn, for a model that ends by a call. Calls that a running tool makes itself have none."""
     agent_run: object | None = None
-    """The run of an agent that the calls belong to (`agent/talk.py`); None: no agent's."""
+    """The run of an agent that the calls belong to (`agent/agent_run.py`); None: no agent's."""
     depth: int = 0
     """Number of catalogues above this one in the run (`CallContext.using`)."""
     sink: Sink | None = None

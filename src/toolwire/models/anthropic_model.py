@@ -81,7 +81,7 @@ class AnthropicModel:
                 elif event.type == "content_block_delta" and event.delta.type == "text_delta":
                     yield event.delta.text
         if not has_ended:
-            raise ModelFailed("network", ENDED_EARLY)
+            raise ModelFailed("network", ENDED_EARLY, has_begun=True)
 
 
 def _usage(event: Any) -> Usage | None:

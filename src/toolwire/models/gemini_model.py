@@ -88,7 +88,7 @@ class GeminiModel:
                 if used is not None:
                     yield _usage(used)
         if not has_ended:
-            raise ModelFailed("network", ENDED_EARLY)
+            raise ModelFailed("network", ENDED_EARLY, has_begun=True)
 
 
 def _content(message: Any) -> dict[str, Any]:

@@ -97,11 +97,13 @@ class ModelFailed(Exception):
 
     Attributes:
         kind: The cause.
+        has_begun: True if the reply had begun and its stream broke off. An agent asks for it again.
     """
 
-    def __init__(self, kind: FailureCause, message: str) -> None:
+    def __init__(self, kind: FailureCause, message: str, *, has_begun: bool = False) -> None:
         super().__init__(message)
         self.kind: FailureCause = kind
+        self.has_begun = has_begun
 
 
 @asynccontextmanager

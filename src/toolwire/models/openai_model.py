@@ -77,7 +77,7 @@ class OpenAIModel:
                 if is_native or text:
                     yield piece if is_native else text
         if not has_ended:
-            raise ModelFailed("network", ENDED_EARLY)
+            raise ModelFailed("network", ENDED_EARLY, has_begun=True)
 
     async def _open(self, request: Request) -> Any:
         tools: dict[str, Any] = {"tools": request.tools} if request.tools else {}

@@ -278,7 +278,9 @@ class Session(Traced, Observed):
             return self._dialogue.without_calls(read)
         results, end = await run_below(read.calls, context, self._scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        return self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+        turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+        run: Run | None = context.scope.run
+        return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
 
     async def _read(self, reply: Any, scope: Scope) -> Turn:
         read = read_reply(reply, scope, self.protocol)
@@ -369,6 +371,15 @@ class Session(Traced, Observed):
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime
 
+    def _belong_to(self, agent_run: object, before: Session | None) -> None:
+        """Makes later turns part of an agent's run. They know the labels and URLs that the session `before` has read.
+
+        With a store the conversation's record knows them.
+        """
+        self._scope = replace(self._scope, agent_run=agent_run)
+        if before is not None:
+            self._taints, self._urls, self._first = before._taints, before._urls, before._first
+
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
         self._scope = replace(self._scope, tracer=tracer)
@@ -388,7 +399,8 @@ class Session(Traced, Observed):
         if isinstance(results, SuspendedRun):
             return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run), run_id=run_id)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        return self._dialogue.with_results(run_id, read, answers, final_in(run))
+        turn = self._dialogue.with_results(run_id, read, answers, final_in(run))
+        return turn if run.stopped is None else replace(turn, stopped=run.stopped)
 
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""

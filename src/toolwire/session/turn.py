@@ -41,6 +41,7 @@ class Turn:
         final: With `Session(finish=...)`, the value of the call by which the model ended: its answer, or the instance
             of the model. None until then. A suspended turn may have it too.
         run_id: The id of the run: with a store, what `Session.resume` takes. Empty if the reply made no calls.
+        stopped: The reason for which a person or the host stopped the run in this pass. Empty if neither did.
     """
 
     reply: Reply
@@ -50,6 +51,7 @@ class Turn:
     told: str | None = None
     final: Any = None
     run_id: str = ""
+    stopped: str = ""
 
     @classmethod
     def ended(

@@ -1,0 +1,36 @@
+"""The result of a sub-agent's tool, from the end of the sub-agent's run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolwire.agent.result import AgentResult, Stop
+from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.results import ToolResult
+
+_WITHOUT_ANSWER: dict[Stop, tuple[FailureKind, str]] = {
+    "declined": ("tool_error", "could not do it"),
+    "stopped": ("interrupted", "was stopped by a person"),
+    "unreadable": ("tool_error", "wrote four replies in a row that could not be read"),
+    "turns": ("limit", "stopped without an answer: the turns of the budget are used up"),
+    "tokens": ("limit", "stopped without an answer: the tokens of the budget are used up"),
+    "cost": ("limit", "stopped without an answer: the cost of the budget is reached"),
+    "seconds": ("limit", "stopped without an answer: the time of the budget is over"),
+}
+
+
+def tool_result(name: str, result: AgentResult[Any]) -> ToolResult:
+    """Returns what the tool of the agent `name` gives to the model that called it."""
+    if result.stop == "answered":
+        return ToolResult(True, result.text if result.output is None else _plain(result.output))
+    if result.stop == "model":
+        failed = ToolResult.failed("unavailable", f"The agent {name!r} could not be reached: {result.error}")
+        return failed.with_metadata(unavailable=True)
+    kind, reason = _WITHOUT_ANSWER[result.stop]
+    said = f": {result.text}" if result.text else ""
+    return ToolResult.failed(kind, f"The agent {name!r} {reason}{said}.".replace("..", "."))
+
+
+def _plain(output: Any) -> Any:
+    dump = getattr(output, "model_dump", None)
+    return output if dump is None else dump(mode="json")

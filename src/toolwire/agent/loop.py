@@ -1,0 +1,171 @@
+"""The loop of an agent and of each agent below it: ask, read, act, take, until the model has finished."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from toolwire.agent.agent_run import AgentRun
+from toolwire.agent.result import AgentResult
+from toolwire.models.model import ENDED_EARLY, ModelFailed, Request, Usage
+from toolwire.protocols.streaming import ReplyStream, TextDelta
+from toolwire.session.kept_reply import kept, read
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.calls import Reply
+
+ATTEMPTS = 3
+"""Requests for one reply whose streams break off. All other retries are those of the provider's SDK."""
+
+NOTE_CHARACTERS = 60_000
+"""Characters of a noted reply in one note, which may have 65,536 bytes: the text is ASCII."""
+
+INTERRUPTED = "the user stopped it"
+"""The reason that the model reads for the calls of a cancelled run."""
+
+
+class TimeIsUp(Exception):
+    """The seconds of the budget ended while a model was asked."""
+
+
+async def drive(run: AgentRun) -> AgentResult[Any]:
+    """Asks the model and runs its calls until it has finished, or until a limit or a person ends the run."""
+    while True:
+        if not run.noted and (limit := run.spending.exceeded()) is not None:
+            return run.result(limit)
+        try:
+            reply = run.noted.popleft() if run.noted else await ask(run)
+        except ModelFailed as failed:
+            return run.result("model", error=failed)
+        except TimeIsUp:
+            return run.result("seconds")
+        if (result := run.take(await act(run, reply))) is not None:
+            return result
+
+
+async def act(run: AgentRun, reply: Reply) -> Turn:
+    """Runs the calls of a reply."""
+    if run.below is not None:
+        return await run.session.turn(reply, below=run.below)
+    return await whole_turn(run, run.session.turn(reply, deadline_s=run.spending.left_s, events=run.tool_events))
+
+
+async def whole_turn(run: AgentRun, turning: Coroutine[Any, Any, Turn]) -> Turn:
+    """Returns the turn. If the run is cancelled, its calls are stopped and what they came to is kept.
+
+    Raises:
+        asyncio.CancelledError: The run was cancelled. The history has the turn.
+    """
+    task = asyncio.create_task(turning)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        run.session.interrupt(INTERRUPTED)
+        # A second cancellation leaves the turn to itself.
+        await asyncio.wait((task,))
+        if not task.cancelled() and task.exception() is None:
+            run.take(task.result())
+        raise
+
+
+async def ask(run: AgentRun) -> Reply:
+    """Returns the model's next reply. That of a sub-agent is noted before its calls start.
+
+    Raises:
+        ModelFailed: There is none.
+        TimeIsUp: The budget's seconds ended before.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        await run.tell("reply", attempt=attempt)
+        stream, usage = run.session.stream(), _Total()
+        try:
+            await _receive(run, stream, usage)
+        except ModelFailed as failed:
+            if failed.kind != "network" or not (usage.has_begun or failed.has_begun) or attempt == ATTEMPTS:
+                raise
+            continue
+        finally:
+            run.spending.add(usage.usage, run.parts.model.price)
+        reply = stream.reply()
+        if reply.is_complete is False and attempt < ATTEMPTS:
+            continue
+        if reply.is_complete is False:
+            raise ModelFailed("network", ENDED_EARLY, has_begun=True)
+        run.spending.add_turn()
+        if reply.thought:
+            await run.tell("thought", text=reply.thought)
+        if run.below is not None:
+            note_reply(run, reply)
+        return reply
+    raise AssertionError("the last attempt returns or raises")
+
+
+class _Total:
+    """What one request has given so far."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.has_begun = False
+
+
+async def _receive(run: AgentRun, stream: ReplyStream, total: _Total) -> None:
+    try:
+        async with asyncio.timeout(run.spending.left_s) as limit, _closing(run.parts.model.stream(_request(run))) as it:
+            async for piece in it:
+                total.has_begun = True
+                if isinstance(piece, Usage):
+                    total.usage += piece
+                    continue
+                for event in stream.feed(piece):
+                    if isinstance(event, TextDelta):
+                        await run.tell("text", text=event.text)
+    except TimeoutError:
+        if limit.expired():
+            raise TimeIsUp from None
+        raise
+
+
+def _request(run: AgentRun) -> Request:
+    """Returns the request: a text protocol describes its tools in the system prompt, behind the instructions."""
+    described, instructions = run.session.instructions, run.parts.instructions
+    if isinstance(described, str):
+        system = f"{instructions}\n\n{described}" if instructions else described
+        return Request(system=system, messages=list(run.history.view))
+    return Request(system=instructions, messages=list(run.history.view), tools=described)
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[Any]) -> AsyncGenerator[AsyncIterator[Any]]:
+    """Closes the stream at the end, and with it the provider's connection. An iterator may have no `aclose`."""
+    try:
+        yield pieces
+    finally:
+        close = getattr(pieces, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def note_reply(run: AgentRun, reply: Reply) -> None:
+    """Notes a reply of a sub-agent for the next pass of its tool, before its calls start.
+
+    Raises:
+        ConfigurationError: The notes of the call are full.
+    """
+    assert run.below is not None
+    text = json.dumps(kept(reply))
+    pieces = [text[at : at + NOTE_CHARACTERS] for at in range(0, len(text), NOTE_CHARACTERS)]
+    for number, piece in enumerate(pieces, 1):
+        run.below.note({"reply": piece, "part": number, "of": len(pieces)})
+
+
+def noted_replies(notes: Sequence[Any]) -> deque[Reply]:
+    """Returns the replies that earlier passes of a sub-agent's tool have noted. A crash may have cut one."""
+    replies, text = deque[Reply](), ""
+    for note in notes:
+        text = note["reply"] if note["part"] == 1 else text + note["reply"]
+        if note["part"] == note["of"]:
+            replies.append(read(json.loads(text)))
+    return replies

@@ -1,0 +1,69 @@
+"""Going on with a conversation: the runs that its document lacks, and the answer that it has already."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from toolwire.agent.agent_run import AgentRun
+from toolwire.agent.loop import whole_turn
+from toolwire.agent.memory import Memory
+from toolwire.agent.result import AgentResult
+from toolwire.session.wire import GivenDecisions
+from toolwire.vocabulary.errors import ConfigurationError
+
+_OPEN = ("suspended", "running")
+"""The states of runs that decisions may be for: a process may have died after it took them."""
+
+
+async def recall(
+    run: AgentRun, memory: Memory, decisions: GivenDecisions | None, *, has_prompt: bool
+) -> AgentResult[Any] | None:
+    """Adds the runs that the history lacks, in their order. Returns the result if the last of them ends the run.
+
+    A run that has ended gives its recorded turn, a lost one goes on, and one that waits takes the decisions.
+
+    Raises:
+        ConfigurationError: There is a prompt while decisions are wanted, or there are decisions for nothing.
+        DecisionRefused: A run cannot go on, or a decision is not valid.
+    """
+    conversation = run.session.conversation
+    runs = await memory.unheld_runs(conversation, run.history)
+    waiting = [one.run_id for one in runs if one.status in _OPEN]
+    if decisions is not None and not waiting:
+        raise ConfigurationError(f"Agent.run(decisions=...): conversation {conversation!r} waits for no decision")
+    if has_prompt and decisions is None and any(one.pending for one in runs):
+        raise ConfigurationError(
+            f"conversation {conversation!r} waits for decisions: give Agent.run(decisions=...) before the next prompt"
+        )
+    result: AgentResult[Any] | None = None
+    for one in runs:
+        given = decisions if one.run_id in waiting[-1:] else None
+        turning = run.session.resume(
+            one.run_id, given, deadline_s=run.spending.left_s, events=run.tool_events
+        )
+        result = run.take(await whole_turn(run, turning))
+        if one.status == "stopped" and result is None:
+            result = run.result("stopped")
+        if result is not None and result.stop == "suspended":
+            return result
+    return result
+
+
+async def answer_again(run: AgentRun, memory: Memory) -> AgentResult[Any]:
+    """Returns the answer with which the conversation has ended. No model is asked."""
+    ended = run.history.ended
+    assert ended is not None
+    output = await memory.output(run.session.conversation, run.history, run.session)
+    return run.result(ended.stop, text=ended.text, output=output)
+
+
+async def save_whole(run: AgentRun, memory: Memory, output: Any) -> None:
+    """Saves the history. A cancellation comes after it."""
+    session = run.session
+    saving = asyncio.ensure_future(memory.save(run.history, session, output))
+    try:
+        await asyncio.shield(saving)
+    except asyncio.CancelledError:
+        await asyncio.wait((saving,))
+        raise
