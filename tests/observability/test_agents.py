@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.observability.test_calls import CANARY, BrokenProcessor, Broken
+from tests.observability.test_calls import CANARY, Broken, BrokenProcessor
 from tests.observability.test_turns import add, inside, reply, turned
 from tests.observability.world import Node, Telescope
 from toolwire import Session

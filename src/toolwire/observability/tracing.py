@@ -1,4 +1,7 @@
-"""OpenTelemetry spans for agents, requests to models, turns, calls and waits for a person. An error in tracing is logged and never fails a call."""
+"""OpenTelemetry spans for agents, requests to models, turns, calls and waits for a person.
+
+An error in tracing is logged and never fails a call.
+"""
 
 from __future__ import annotations
 
