@@ -111,6 +111,15 @@ async def test_a_loop_over_a_model_calls_and_answers(server: Provider, name: str
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_a_model_says_its_name_and_its_provider(server: Provider, name: str) -> None:
+    model = MODELS[name](server)
+    provider = {"openai": "openai", "openai-responses": "openai", "anthropic": "anthropic", "gemini": "gcp.gemini"}[
+        name
+    ]
+    assert (model.name, model.provider) == ("m", provider)
+
+
+@pytest.mark.parametrize("name", MODELS)
 async def test_a_text_protocol_runs_on_every_model(server: Provider, name: str) -> None:
     """Its prompt goes out, its calls come as text, and no tools stand in the request."""
     PAID.clear()

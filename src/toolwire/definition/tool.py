@@ -73,6 +73,8 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
+    inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(dict)
+    """Returns the present tools that its calls may call below it, such as those of a sub-agent. Rules may name them."""
     unreadable: UnreadableReturn | None = None
     """The part of the annotated return type that no model can read, or None."""
     asker = ""

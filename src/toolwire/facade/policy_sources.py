@@ -9,6 +9,7 @@ from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
+from toolwire.permission.check import tools_by_path
 from toolwire.permission.policy import Policy, Rule
 from toolwire.vocabulary.calls import CODE_EXECUTION
 from toolwire.vocabulary.errors import ConfigurationError
@@ -71,13 +72,15 @@ def refuse_wrong_rules(
 
 
 def refuse_unknown_names(permissions: Iterable[str], catalogue: Catalogue) -> None:
-    """Checks that the catalogue has each tool that permissions name.
+    """Checks that the catalogue has each tool that permissions name, or that a tool there has it below it.
 
     Raises:
         ConfigurationError: it lacks one.
     """
-    for name in permissions:
-        if name not in catalogue and name != CODE_EXECUTION:
+    missing = [name for name in permissions if name not in catalogue and name != CODE_EXECUTION]
+    inner = {path[-1] for path in tools_by_path({one.name: one.tool for one in catalogue})} if missing else set[str]()
+    for name in missing:
+        if name not in inner:
             near = catalogue.nearest(name)
             hint = f"; did you mean {near!r}?" if near else ""
             raise ConfigurationError(f"permissions name {name!r}, and there is no such tool{hint}")

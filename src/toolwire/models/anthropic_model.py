@@ -32,9 +32,15 @@ class AnthropicModel:
     `protocol` is `anthropic`, or a text protocol such as `attp`. `settings` go into each request; without `max_tokens`
     among them a reply has at most 8,192 tokens. Retries are those of the client.
 
+    Attributes:
+        name: The model's name.
+        provider: The provider's name in traces.
+
     Raises:
         ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
+
+    provider = "anthropic"
 
     def __init__(
         self,
@@ -51,7 +57,8 @@ class AnthropicModel:
             raise ConfigurationError("AnthropicModel needs Anthropic's SDK: pip install anthropic") from error
         self.protocol = protocol_of(protocol, "anthropic")
         self.price = price
-        self._settings = {"model": model, "max_tokens": MAX_TOKENS, **settings}
+        self.name = model
+        self._settings = {"max_tokens": MAX_TOKENS, **settings}
         check_client("AnthropicModel", client, anthropic.AsyncAnthropic, settings)
         # This client looks for its key at the first request.
         if client is None and not (os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN")):
@@ -69,7 +76,7 @@ class AnthropicModel:
         if request.tools:
             options["tools"] = request.tools
         create: Any = self._client.messages.create
-        asking = create(messages=request.messages, stream=True, **options, **self._settings)
+        asking = create(model=self.name, messages=request.messages, stream=True, **options, **self._settings)
         has_ended = False
         async with provider_errors(*self._errors), await asking as stream:
             async for event in stream:

@@ -33,9 +33,15 @@ class GeminiModel:
     `protocol` is `gemini`, or a text protocol such as `attp`. `settings` go into the `config` of each request, such as
     `temperature=0`. A client of your own has its own retries; without one, a request is tried 3 times.
 
+    Attributes:
+        name: The model's name.
+        provider: The provider's name in traces.
+
     Raises:
         ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
+
+    provider = "gcp.gemini"
 
     def __init__(
         self,
@@ -53,7 +59,8 @@ class GeminiModel:
             raise ConfigurationError("GeminiModel needs Google's SDK: pip install google-genai") from error
         self.protocol = protocol_of(protocol, "gemini")
         self.price = price
-        self._model, self._settings = model, {"automatic_function_calling": {"disable": True}, **settings}
+        self.name = model
+        self._settings = {"automatic_function_calling": {"disable": True}, **settings}
         retries = types.HttpRetryOptions(attempts=ATTEMPTS)
         check_client("GeminiModel", client, genai.Client, settings)
         with without_key("GeminiModel", "GEMINI_API_KEY", ValueError):
@@ -74,7 +81,7 @@ class GeminiModel:
         models: Any = self._client.aio.models
         async with provider_errors(*self._errors):
             options = {"contents": contents, "config": {**config, **self._settings}}
-            stream = await models.generate_content_stream(model=self._model, **options)
+            stream = await models.generate_content_stream(model=self.name, **options)
             async with aclosing(stream):
                 has_ended, used = False, None
                 async for chunk in stream:

@@ -32,9 +32,15 @@ class OpenAIModel:
     `api` is `chat` or `responses`. `protocol` is the API's native one, or a text protocol such as `attp`. `settings` go
     into each request, such as `temperature=0`. Retries are those of the client.
 
+    Attributes:
+        name: The model's name.
+        provider: The provider's name in traces.
+
     Raises:
         ConfigurationError: The SDK is not installed, or there is no key, or an option does not fit.
     """
+
+    provider = "openai"
 
     def __init__(
         self,
@@ -54,7 +60,8 @@ class OpenAIModel:
             raise ConfigurationError(f"OpenAIModel(api={api!r:.40}): write 'chat' or 'responses'")
         self.protocol = protocol_of(protocol, NATIVE[api])
         self.price = price
-        self._model, self._api, self._settings = model, api, settings
+        self.name = model
+        self._api, self._settings = api, settings
         check_client("OpenAIModel", client, openai.AsyncOpenAI, settings)
         with without_key("OpenAIModel", "OPENAI_API_KEY", openai.OpenAIError):
             self._client = client or openai.AsyncOpenAI()
@@ -85,12 +92,12 @@ class OpenAIModel:
             system = {"instructions": request.system} if request.system else {}
             create: Any = self._client.responses.create
             return await create(
-                model=self._model, input=request.messages, stream=True, **system, **tools, **self._settings
+                model=self.name, input=request.messages, stream=True, **system, **tools, **self._settings
             )
         messages = [{"role": "system", "content": request.system}] if request.system else []
         options = {"stream_options": {"include_usage": True}, **tools, **self._settings}
         create = self._client.chat.completions.create
-        return await create(model=self._model, messages=[*messages, *request.messages], stream=True, **options)
+        return await create(model=self.name, messages=[*messages, *request.messages], stream=True, **options)
 
 
 def _chunk(chunk: Any) -> tuple[str, Usage | None, bool]:

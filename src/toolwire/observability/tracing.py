@@ -1,4 +1,7 @@
-"""OpenTelemetry spans for calls, turns and waits for a person. An error in tracing is logged and never fails a call."""
+"""OpenTelemetry spans for agents, requests to models, turns, calls and waits for a person.
+
+An error in tracing is logged and never fails a call.
+"""
 
 from __future__ import annotations
 
@@ -99,20 +102,40 @@ class SpanTracer:
             attributes[names.AGENT_NAME] = caller.agent
         return OtelTurnSpan(self, _named(names.RUN_TURN, caller.agent), attributes, given_ids)
 
+    def agent(self, name: str, *, conversation: str) -> OtelAgentSpan:
+        """Opens the span of a run of an agent and makes it current."""
+        attributes = _known({names.AGENT_NAME: name, names.CONVERSATION_ID: conversation})
+        attributes[names.OPERATION_NAME] = names.INVOKE_AGENT
+        return OtelAgentSpan(self, _named(names.INVOKE_AGENT, encodable_text(name)), attributes)
+
+    def chat(self, model: str, *, provider: str, conversation: str) -> OtelChatSpan:
+        """Opens the span of a request to a model and makes it current. Empty texts are left out."""
+        attributes = _known(
+            {names.REQUEST_MODEL: model, names.PROVIDER_NAME: provider, names.CONVERSATION_ID: conversation}
+        )
+        attributes[names.OPERATION_NAME] = names.CHAT
+        return OtelChatSpan(self, _named(names.CHAT, encodable_text(model)), attributes, SpanKind.CLIENT)
+
 
 class _Current:
     """A span that is current from its opening to its end, in the thread or task that opened it."""
 
     __slots__ = ("_span", "_started", "_started_ns", "_token")
 
-    def __init__(self, tracer: SpanTracer, name: str, attributes: dict[str, AttributeValue]) -> None:
+    def __init__(
+        self,
+        tracer: SpanTracer,
+        name: str,
+        attributes: dict[str, AttributeValue],
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> None:
         self._span: Span | None = None
         self._token: Token[Context] | None = None
         self._started_ns, self._started = time.time_ns(), time.perf_counter()
         try:
             self._span = tracer.tracer.start_span(
                 name,
-                kind=SpanKind.INTERNAL,
+                kind=kind,
                 attributes=attributes,
                 start_time=self._started_ns,
                 record_exception=False,
@@ -137,6 +160,10 @@ class _Current:
         except Exception:  # noqa: BLE001 - as above
             _LOG.exception("a span could not be ended")
         return duration_s
+
+    def failed(self, error: BaseException) -> None:
+        """Ends the span of work that raised an exception. Its message is not recorded."""
+        self._close({names.ERROR_TYPE: type(error).__qualname__}, Status(StatusCode.ERROR))
 
 
 class OtelCallSpan(_Current):
@@ -241,7 +268,27 @@ class OtelTurnSpan(_Current):
     def failed(self, error: BaseException) -> None:
         """Ends the span of a turn that raised an exception."""
         _GIVEN_IDS.reset(self._ids)
-        self._close({names.ERROR_TYPE: type(error).__qualname__}, Status(StatusCode.ERROR))
+        super().failed(error)
+
+
+class OtelAgentSpan(_Current):
+    """The span of a run of an agent."""
+
+    __slots__ = ()
+
+    def ended(self, stop: str, input_tokens: int, output_tokens: int) -> None:
+        """Ends the span of a run that has a result."""
+        self._close({names.AGENT_STOP: stop, **_tokens(input_tokens, output_tokens)})
+
+
+class OtelChatSpan(_Current):
+    """The span of a request to a model."""
+
+    __slots__ = ()
+
+    def ended(self, input_tokens: int, output_tokens: int) -> None:
+        """Ends the span of a request that was replied to."""
+        self._close(_tokens(input_tokens, output_tokens))
 
 
 def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
@@ -251,6 +298,15 @@ def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
     span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: kind, names.EXCEPTION_MESSAGE: message})
     span.set_attribute(names.ERROR_TYPE, kind)
     span.set_status(Status(StatusCode.ERROR))
+
+
+def _tokens(input_tokens: int, output_tokens: int) -> dict[str, AttributeValue]:
+    return {names.INPUT_TOKENS: input_tokens, names.OUTPUT_TOKENS: output_tokens}
+
+
+def _known(texts: Mapping[str, str]) -> dict[str, AttributeValue]:
+    """Returns the texts that are not empty, in a form that every exporter can encode."""
+    return {name: encodable_text(text) for name, text in texts.items() if text}
 
 
 def _named(operation: str, what: str | None) -> str:

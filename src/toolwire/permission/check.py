@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol, cast
@@ -18,6 +18,11 @@ from toolwire.vocabulary.errors import BoundValueError, Unrepresentable
 
 _OFFERED_LATER = (ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS)
 """Tools that sessions add themselves."""
+_INNER_DEPTH = 5
+"""Maximum levels of tools below each other, as for calls: `context.using` refuses more."""
+
+Path = tuple[str, ...]
+"""The names from a tool to one below it, such as `("payer", "pay")` of a sub-agent. An own tool has one name."""
 
 
 class Described(Protocol):
@@ -58,10 +63,11 @@ def problems(
     """Returns the problems of the rules for the given tools; see `Policy.check`."""
     seen: dict[str, str] = {}
     told: list[RuleProblem] = []
-    known = {name: tool.__tool__() for name, tool in tools.items()}
+    known = tools_by_path({name: tool.__tool__() for name, tool in tools.items()})
+    names = dict.fromkeys(path[-1] for path in known)
     for number, rule in enumerate(rules, 1):
         place = rule.source or f"rule {number}"
-        if not is_whole and rule.tool not in tools:
+        if not is_whole and rule.tool not in names:
             continue
         messages = list(_problems(rule, known, now, defaults))
         if rule.id and rule.id in seen:
@@ -71,8 +77,21 @@ def problems(
             RuleProblem(rule=rule, place=place, message=message, is_undecidable=isinstance(message, _Undecidable))
             for message in messages
         ]
-    unknown = [name for name in defaults if is_whole and name not in tools and name != CODE_EXECUTION]
-    return told + [RuleProblem(rule=None, place="permissions", message=_unknown(name, tools)) for name in unknown]
+    unknown = [name for name in defaults if is_whole and name not in names and name != CODE_EXECUTION]
+    return told + [RuleProblem(rule=None, place="permissions", message=_unknown(name, names)) for name in unknown]
+
+
+def tools_by_path(tools: Mapping[str, Tool]) -> dict[Path, Tool]:
+    """Returns the tools and all tools below them, each level before the next. A circle of tools is followed once."""
+    level: dict[Path, Tool] = {(name,): tool for name, tool in tools.items()}
+    found, followed = dict(level), set[Callable[[], Mapping[str, Tool]]]()
+    for _ in range(_INNER_DEPTH):
+        # Tools that share this function have the same tools below them, such as a tool and its copy of another name.
+        holders = {path: tool for path, tool in level.items() if tool.inner_tools not in followed}
+        followed |= {tool.inner_tools for tool in holders.values()}
+        level = {(*path, name): inner for path, tool in holders.items() for name, inner in tool.inner_tools().items()}
+        found |= level
+    return found
 
 
 class _Undecidable(str):
@@ -81,23 +100,23 @@ class _Undecidable(str):
     __slots__ = ()
 
 
-def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mapping[str, Permission]) -> Iterable[str]:
+def _problems(rule: Rule, tools: Mapping[Path, Tool], now: float, defaults: Mapping[str, Permission]) -> Iterable[str]:
     if rule.ends_at is not None and rule.ends_at <= now:
         yield "it has expired: take it out, or set another expires_at"
-    fitting = {name: tool for name, tool in tools.items() if rule.fits(name)}
+    fitting = {path: tool for path, tool in tools.items() if rule.fits(path[-1])}
     if not fitting:
         if not rule.optional and rule.tool not in _OFFERED_LATER:
-            yield _no_tool(rule, tools)
+            yield _no_tool(rule, [path[-1] for path in tools])
         return
-    if rule.effect == "auto" and all(defaults.get(name, tool.permission) == "deny" for name, tool in fitting.items()):
-        yield f"an auto rule never lifts deny: change the permission of {', '.join(map(repr, fitting))} itself"
+    if rule.effect == "auto" and all(defaults.get(at[-1], tool.permission) == "deny" for at, tool in fitting.items()):
+        yield f"an auto rule never lifts deny: change the permission of {_listed(fitting)} itself"
     wrong = list(_wrong_conditions(rule, fitting))
     yield from wrong
     if not wrong:
         yield from _wrong_examples(rule, fitting)
 
 
-def _no_tool(rule: Rule, tools: Mapping[str, Tool]) -> str:
+def _no_tool(rule: Rule, tools: Iterable[str]) -> str:
     if any(sign in rule.tool for sign in "*?["):
         return f"no tool fits {rule.tool!r}: it never hits; mend the pattern, or set optional = true"
     return f"{_unknown(rule.tool, tools)}, or set optional = true"
@@ -109,51 +128,61 @@ def _unknown(name: str, tools: Iterable[str]) -> str:
     return f"there is no tool {name!r}: {instead}mend the name"
 
 
-def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
+def _listed(paths: Iterable[Path]) -> str:
+    """Returns the names of tools. One that is below another tool has both names: `'payer > pay'`."""
+    return ", ".join(repr(" > ".join(path)) for path in paths)
+
+
+def _wrong_conditions(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]:
     by_path: dict[tuple[str, ...], list[Condition]] = {}
     for condition in rule.conditions:
         by_path.setdefault(condition.tokens, []).append(condition)
-    schemas = {name: shared_input_schema(tool) for name, tool in fitting.items()}
+    schemas = {path: shared_input_schema(tool) for path, tool in fitting.items()}
     for tokens, conditions in by_path.items():
-        places = {name: _schemas_at(schema, tokens) for name, schema in schemas.items()}
-        lacking = [name for name, found_there in places.items() if not found_there]
+        places = {path: _schemas_at(schema, tokens) for path, schema in schemas.items()}
+        lacking = [path for path, found_there in places.items() if not found_there]
         if len(lacking) == len(places):
             if not rule.optional:
                 yield _no_parameter(conditions[0], fitting, schemas)
             continue
         if lacking and rule.effect != "auto" and not rule.optional and all(each.op != "exists" for each in conditions):
             yield (
-                f"{', '.join(map(repr, lacking))} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
+                f"{_listed(lacking)} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
                 f"name the tools it is about, or add {{path = {conditions[0].path!r}, op = 'exists'}}"
             )
         reasons = {
-            name: _impossible(conditions, there, is_json=not tokens or fitting[name].takes_json(tokens[0]))
-            for name, there in places.items()
+            path: _impossible(conditions, there, is_json=not tokens or fitting[path].takes_json(tokens[0]))
+            for path, there in places.items()
             if there
         }
         if all(reasons.values()) and not rule.optional:
-            name, reason = next(iter(reasons.items()))
-            message = f"it can never hit {name!r}: {reason}"
+            path, reason = next(iter(reasons.items()))
+            message = f"it can never hit {_listed([path])}: {reason}"
             are_undecidable = all(isinstance(each, _Undecidable) for each in reasons.values())
             yield _Undecidable(message) if are_undecidable else message
 
 
-def _no_parameter(condition: Condition, fitting: Mapping[str, Tool], schemas: Mapping[str, Any]) -> str:
+def _no_parameter(condition: Condition, fitting: Mapping[Path, Tool], schemas: Mapping[Path, Any]) -> str:
     names = sorted({name for schema in schemas.values() for name in schema.get("properties", {})})
     near = get_close_matches(condition.tokens[0], names, 1) if len(condition.tokens) == 1 else []
     there = f"did you mean '/arguments/{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
-    return f"no tool that it is about ({', '.join(map(repr, fitting))}) takes {condition.path!r}; {there}"
+    return f"no tool that it is about ({_listed(fitting)}) takes {condition.path!r}; {there}"
 
 
-def _wrong_examples(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
+def _wrong_examples(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]:
+    by_name: dict[str, list[Tool]] = {}
+    for path, tool in fitting.items():
+        by_name.setdefault(path[-1], []).append(tool)
     for must_hit, call in rule.calls:
         word = "match" if must_hit else "not_match"
         name = call.get("tool", rule.tool)
-        if name not in fitting:
+        if name not in by_name:
             if must_hit or "tool" not in call:
-                yield f"{word} {dict(call)!r}: add tool = one of {', '.join(map(repr, fitting))}"
+                yield f"{word} {dict(call)!r}: add tool = one of {', '.join(map(repr, by_name))}"
             continue
-        arguments = _arguments(fitting[name], call["arguments"])
+        # An agent and its sub-agents may each have a tool of this name: the example is a call of one of them.
+        read = [_arguments(tool, call["arguments"]) for tool in by_name[name]]
+        arguments = next((each for each in read if not isinstance(each, str)), read[0])
         if isinstance(arguments, str):
             yield f"{word} {dict(call)!r} is not a call of {name!r}: {arguments}"
         elif rule.holds(*arguments) is not must_hit:

@@ -1,4 +1,4 @@
-"""The interface of tracing: the spans of turns, calls and waits for a person."""
+"""The interface of tracing: the spans of agents, requests to models, turns, calls and waits for a person."""
 
 from __future__ import annotations
 
@@ -39,6 +39,26 @@ class TurnSpan(Protocol):
     def failed(self, error: BaseException, /) -> None: ...
 
 
+class AgentSpan(Protocol):
+    """The tracing span of one run of an agent. Exactly one of its methods is called, once, in the task that began it.
+
+    It is current until then, so the spans of its requests and turns are its children.
+    """
+
+    def ended(self, stop: str, input_tokens: int, output_tokens: int, /) -> None:
+        """Ends the span. `stop` is why the run ended; the tokens are those of all its requests."""
+        ...
+
+    def failed(self, error: BaseException, /) -> None: ...
+
+
+class ChatSpan(Protocol):
+    """The tracing span of one request to a model, until the reply has ended. As `AgentSpan`."""
+
+    def ended(self, input_tokens: int, output_tokens: int, /) -> None: ...
+    def failed(self, error: BaseException, /) -> None: ...
+
+
 class Tracer(Protocol):
     """Observes calls while they run, and cannot affect them.
 
@@ -55,4 +75,12 @@ class Tracer(Protocol):
 
     def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
         """Begins the span of a turn. `given_ids` maps our call ids to the provider's."""
+        ...
+
+    def agent(self, name: str, *, conversation: str) -> AgentSpan:
+        """Begins the span of a run of an agent. An empty `conversation` has no name."""
+        ...
+
+    def chat(self, model: str, *, provider: str, conversation: str) -> ChatSpan:
+        """Begins the span of a request. Empty texts are not known: a model of one's own may have no name."""
         ...
