@@ -43,7 +43,7 @@ class Memory(Protocol):
         """
         ...
 
-    async def save(self, conversation: str, caller: Caller, history: History, session: Session, output: Any) -> None:
+    async def save(self, session: Session, history: History, output: Any) -> None:
         """Keeps the history. `output` is the value with which the model ended."""
         ...
 
@@ -55,7 +55,7 @@ class Memory(Protocol):
         """Returns the session of the last run if nothing else knows what it has read."""
         ...
 
-    async def output(self, conversation: str, history: History, session: Session) -> Any:
+    async def output(self, session: Session, history: History) -> Any:
         """Returns the value with which the model ended."""
         ...
 
@@ -85,11 +85,12 @@ class ProcessMemory:
         known = self._kept.get(conversation)
         return History.read(None if known is None else known[1], protocol, conversation)
 
-    async def save(self, conversation: str, caller: Caller, history: History, session: Session, output: Any) -> None:
+    async def save(self, session: Session, history: History, output: Any) -> None:
         document = history.document()
         # Later runs add to the lists of the history that they have read.
-        owner = self._kept.pop(conversation, (caller,))[0]
-        self._kept[conversation] = owner, {**document, "messages": list(history.messages)}, session, output
+        name = session.conversation
+        owner = self._kept.pop(name, (session.caller,))[0]
+        self._kept[name] = owner, {**document, "messages": list(history.messages)}, session, output
         if len(self._kept) > CONVERSATIONS_KEPT:
             gone, _ = self._kept.popitem(last=False)
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
@@ -100,8 +101,8 @@ class ProcessMemory:
     def last_session(self, conversation: str) -> Session | None:
         return self._kept[conversation][2] if conversation in self._kept else None
 
-    async def output(self, conversation: str, history: History, session: Session) -> Any:
-        return self._kept[conversation][3]
+    async def output(self, session: Session, history: History) -> Any:
+        return self._kept[session.conversation][3]
 
 
 class StoreMemory:
@@ -125,10 +126,10 @@ class StoreMemory:
         self._versions[conversation] = document.version
         return History.read(document.value, protocol, conversation)
 
-    async def save(self, conversation: str, caller: Caller, history: History, session: Session, output: Any) -> None:
-        version = self._versions[conversation]
-        self._versions[conversation] = await self._store.asave_document(
-            conversation, history.document(), version=version, caller=caller
+    async def save(self, session: Session, history: History, output: Any) -> None:
+        name = session.conversation
+        self._versions[name] = await self._store.asave_document(
+            name, history.document(), version=self._versions[name], caller=session.caller
         )
 
     async def unheld_runs(self, conversation: str, history: History) -> Sequence[RunInfo]:
@@ -143,7 +144,7 @@ class StoreMemory:
     def last_session(self, conversation: str) -> Session | None:
         return None
 
-    async def output(self, conversation: str, history: History, session: Session) -> Any:
+    async def output(self, session: Session, history: History) -> Any:
         ended = history.ended
         return None if ended is None or not ended.run_id else (await session.resume(ended.run_id)).final
 

@@ -63,8 +63,6 @@ def check_options(
         raise ConfigurationError(f"Agent(limit_tokens={limit_tokens!r:.80}): write a number of tokens, or None")
     if shorten is not None and not callable(shorten):
         raise ConfigurationError(f"Agent(shorten={shorten!r:.80}): write a function that takes and returns messages")
-    if shorten is not None and limit_tokens is None:
-        raise ConfigurationError("Agent(shorten=...): give limit_tokens= too, above which it is called")
     unknown = sorted(set(session) - set(AgentOptions.__annotations__))
     if unknown:
         known = ", ".join(AgentOptions.__annotations__)

@@ -54,14 +54,13 @@ async def answer_again(run: AgentRun, memory: Memory) -> AgentResult[Any]:
     """Returns the answer with which the conversation has ended. No model is asked."""
     ended = run.history.ended
     assert ended is not None
-    output = await memory.output(run.session.conversation, run.history, run.session)
+    output = await memory.output(run.session, run.history)
     return run.result(ended.stop, text=ended.text, output=output)
 
 
 async def save_whole(run: AgentRun, memory: Memory, output: Any) -> None:
     """Saves the history. A cancellation comes after it."""
-    session = run.session
-    saving = asyncio.ensure_future(memory.save(run.history, session, output))
+    saving = asyncio.ensure_future(memory.save(run.session, run.history, output))
     try:
         await asyncio.shield(saving)
     except asyncio.CancelledError:

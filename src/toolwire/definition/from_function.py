@@ -23,7 +23,7 @@ from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.unreadable_returns import unreadable_return
 from toolwire.definition.words import nearest
 from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
-from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.errors import DefinitionError, RegistrationError
 from toolwire.vocabulary.results import ToolResult
 
 OPTIONS = (
@@ -97,6 +97,16 @@ def from_function(
     return tool
 
 
+NEEDS_SCHEMA = "__toolwire_needs_schema__"
+"""The attribute of a function whose parameters only a schema tells: what to write to register it."""
+
+
+def _refuse_without_schema(function: Callable[..., Any], name: str) -> None:
+    advice = getattr(function, NEEDS_SCHEMA, None)
+    if advice is not None:
+        raise RegistrationError(f"{name!r} cannot be registered without its schema: {advice}")
+
+
 def tool_of(value: Any) -> Tool:
     """Returns the tool of a value: a `Tool`, an object with `__tool__()`, or a callable.
 
@@ -128,6 +138,7 @@ class FunctionShape:
 
         `leave_out` are the kinds of parameters that no call gives.
         """
+        _refuse_without_schema(function, name)
         self._label = f"tool {name!r}"
         whole = read_signature(function, self._label)
         self.docs = functools.cache(functools.partial(docs, whole.names))

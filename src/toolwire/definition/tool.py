@@ -75,6 +75,9 @@ class Tool:
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
     inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(dict)
     """Returns the present tools that its calls may call below it, such as those of a sub-agent. Rules may name them."""
+    is_delegating = False
+    """True if all that its calls do are calls below them, which are on record: a lost call begins again, and those that
+    ended do not."""
     unreadable: UnreadableReturn | None = None
     """The part of the annotated return type that no model can read, or None."""
     asker = ""

@@ -25,7 +25,7 @@ from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
-from toolwire.invocation.record import begin, recall, record_begun, settle
+from toolwire.invocation.record import begin, needs_start, recall, record_begun, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Run, Scope, run_of
 from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
@@ -194,7 +194,7 @@ async def _through_steps(
     attempted = _attempted(allowed, scope, started_at)
     outcome = await (
         attempted
-        if step is None or entry.tool.effects.idempotent != "natural"
+        if step is None or needs_start(entry.tool)
         else _with_record(attempted, allowed, scope, step)
     )
     if not isinstance(outcome, ToolResult):

@@ -12,6 +12,7 @@ from typing import Any, cast
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Scope, read_again
+from toolwire.definition.tool import Tool
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
@@ -67,7 +68,7 @@ def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, An
 def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
     """Records the start of the call before it runs. The future gives the start time, or a result if it must not run."""
     tool, composite = prepared.entry.tool, prepared.entry.composite
-    if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
+    if not needs_start(tool) and composite is None and not prepared.request_id:
         return _at_once(0.0)
     if prepared.request_id:
         # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
@@ -81,6 +82,11 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
     if tool.effects.has_key:
         prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, start.arguments_digest)
     return ledger.begin(start)
+
+
+def needs_start(tool: Tool) -> bool:
+    """True if each start of the tool is recorded, because a second one might change something."""
+    return tool.effects.idempotent != "natural" and not tool.is_delegating
 
 
 def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Start:
@@ -100,7 +106,7 @@ def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Star
 
 def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> None:
     """Records that a stopped call had begun, if its start needed no record. Does not wait."""
-    if prepared.entry.tool.effects.idempotent != "natural" or prepared.entry.composite is not None:
+    if needs_start(prepared.entry.tool) or prepared.entry.composite is not None:
         return
     if not prepared.request_id:
         with suppress(Unrepresentable):
@@ -166,7 +172,7 @@ DONE_ALREADY = "It was done already; its result is not on record."
 async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
     """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
-    A composite may run again, because its calls have their own records. So may an idempotent tool, and a tool that
+    A composite and a delegating tool may run again, because their calls have their own records. So may an idempotent tool, and a tool that
     waited for an answer. The owner's `reconcile` function can report that the call was done.
     """
     effects = prepared.entry.tool.effects
@@ -177,6 +183,7 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> In
     if prepared.entry.composite is not None and doubt.is_composite:
         return None
     may_repeat = doubt.idempotent == effects.idempotent and effects.idempotent != "no"
+    may_repeat = may_repeat or prepared.entry.tool.is_delegating
     found = None
     if effects.reconcile is not None and effects.idempotent != "natural":
         found = await _found(effects.reconcile, prepared, scope, doubt)

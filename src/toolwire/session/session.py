@@ -151,6 +151,11 @@ class Session(Traced, Observed):
         return self._scope.conversation
 
     @property
+    def caller(self) -> Caller:
+        """The caller for which the model calls, unless a turn names another."""
+        return self._scope.caller
+
+    @property
     def tools(self) -> list[Tool]:
         """The tools that the model sees: neither disabled nor denied, and with tool search those found so far.
 
