@@ -14,6 +14,9 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable
 _Protocol = TypeVar("_Protocol", bound=type)
 _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 
+NOT_RUN = "Your reply was not run."
+"""The first line of each refusal."""
+
 _WRITES = ("tools_text", "render", "prompt", "format", "refuse", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
@@ -34,7 +37,7 @@ def refusal_text(reply: Reply) -> str:
         for problem in reply.problems
         if not problem.repaired
     ]
-    return "\n".join(["Your reply was not run.", *reasons])
+    return "\n".join([NOT_RUN, *reasons])
 
 
 def keeps_message(parse: _Parse) -> _Parse:

@@ -40,6 +40,9 @@ STRICT = Dialect(
 )
 """The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
 
+RETURNED_BY = "Returned by "
+"""The beginning of the user message with the images and sounds of results."""
+
 _CONTENT = frozenset({"content", "tool_calls", OLDER_CALL, "refusal", "audio"})
 """Fields of an assistant message. At least one of them is required."""
 
@@ -224,7 +227,7 @@ def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
     if not parts:
         return []
     name = "a tool" if result.call is None else f"the tool {result.call.name!r}"
-    return [{"type": "text", "text": f"Returned by {name} for call {result_id(result)}:"}, *parts]
+    return [{"type": "text", "text": f"{RETURNED_BY}{name} for call {result_id(result)}:"}, *parts]
 
 
 def _media_part(block: ShownBlock) -> dict[str, Any] | None:
