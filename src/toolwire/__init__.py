@@ -134,6 +134,10 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "Agent": "agent.agent",
+    "AgentEvent": "agent.result",
+    "AgentResult": "agent.result",
+    "AgentTeam": "agent.tools",
     "AgentToolkit": "facade.toolkits.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
     "ArtifactConflict": "journal.artifacts.artifact",
@@ -143,10 +147,12 @@ _HOMES = {
     "BaseTool": "facade.tools.base_tool",
     "BindingError": "vocabulary.errors",
     "BoundValueError": "vocabulary.errors",
+    "Budget": "agent.result",
     "CallContext": "vocabulary.context",
     "CallFailed": "vocabulary.results",
     "CallNotAnswered": "vocabulary.errors",
     "CallNotSent": "vocabulary.errors",
+    "CallSubagentTool": "agent.tools",
     "Caller": "vocabulary.calls",
     "ClientProfiles": "gateway.client_profiles",
     "CodeExecutionTool": "facade.built_in.code_execution_tool",
@@ -229,6 +235,7 @@ _HOMES = {
     "insert_text_file": "facade.built_in.raw_files",
     "list_directory": "facade.built_in.file_tools",
     "load_policy": "permission.policy_file",
+    "make_subagent_tool": "agent.tools",
     "middleware": "",
     "parse_tool_calls": "facade.tools.xml_parser",
     "protocols": "",

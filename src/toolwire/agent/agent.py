@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
-from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, Shorten, TeamMember
+from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
 from toolwire.agent.answers import tool_result
 from toolwire.agent.event_stream import EventStream
 from toolwire.agent.history import History
@@ -17,6 +17,7 @@ from toolwire.agent.memory import Memory, ProcessMemory, StoreMemory
 from toolwire.agent.options import AgentOptions, check_options
 from toolwire.agent.recall import answer_again, recall, save_whole
 from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
+from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
 from toolwire.agent.tools import agent_tool
 from toolwire.facade.registry import ToolRegistry
@@ -212,7 +213,7 @@ class Agent(Generic[Output]):
         run = AgentRun(
             parts=self._parts(model),
             session=session,
-            history=History(model.protocol),
+            history=History(),
             spending=spending,
             state=state,
             emit=None if above is None else above.emit,
@@ -258,18 +259,17 @@ class Agent(Generic[Output]):
         spending.check_price(self.name, model)
         session = self._session(model, caller=caller, state=state, conversation=conversation, store=self._store)
         prompts = None if prompt is None else session.protocol.prompt(prompt)
-        name, who, memory = session.conversation, session.caller, self._memory
-        async with memory.hold(name, who):
+        async with self._memory.hold(session):
             run = AgentRun(
                 parts=self._parts(model),
                 session=session,
-                history=await memory.load(name, who, model.protocol),
+                history=await self._memory.load(session),
                 spending=spending,
                 state=self._state(state),
                 emit=emit,
                 path=(self.name,),
             )
-            _join(session, run, memory.last_session(name))
+            _join(session, run, self._memory.last_session(session))
             return await self._go_on(run, prompts, decisions)
 
     async def _go_on(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolwire.agent.history import Ended, History
 from toolwire.agent.result import AgentEvent, AgentResult, Stop
+from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
 from toolwire.models.model import Model, ModelFailed
 from toolwire.permission.approval import ApprovalRequest
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 Emit = Callable[[AgentEvent], Awaitable[None]]
 """Takes an event, and returns when its reader has it."""
-
-Shorten = Callable[[list[Any]], Any]
-"""An owner's function that makes a history shorter. It may be a coroutine function."""
 
 UNREADABLE_LIMIT = 4
 """Number of unreadable replies in a row after which a run ends: a model that could not be helped by three answers."""
@@ -88,11 +86,10 @@ class AgentRun:
             return None
 
         async def tell(event: ToolEvent) -> None:
-            call_id = event.call_id
-            while call_id and (above := call_id.rpartition("/")[0]) not in paths:
-                call_id = above
-            path = paths[above] if call_id else own
-            await emit(AgentEvent(type="tool", agent=path, tool=event))
+            above = event.call_id.rpartition("/")[0]
+            while above and above not in paths:
+                above = above.rpartition("/")[0]
+            await emit(AgentEvent(type="tool", agent=paths.get(above, own), tool=event))
 
         return tell
 

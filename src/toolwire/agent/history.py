@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.agent.result import Stop
-from toolwire.agent.shortening import Counted
+from toolwire.agent.shortening import TokenCount
+from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -31,15 +32,14 @@ class Ended:
 class History:
     """The messages of one conversation. `messages` is all of it, and `view` the part that the model reads."""
 
-    def __init__(self, protocol: str) -> None:
-        self.protocol = protocol
+    def __init__(self) -> None:
         self.messages: list[Any] = []
         self.view: list[Any] = []
         self.runs: list[str] = []
         """The ids of the latest runs whose calls and results are in `messages`."""
         self.ended: Ended | None = None
         """The last answer; None while the model has not finished."""
-        self.counted: Counted | None = None
+        self.count: TokenCount | None = None
         """The provider's count of the last request."""
         self._shortened = 0
         """Number of the messages that `view` has in another form, or not at all."""
@@ -60,36 +60,37 @@ class History:
 
     def shorten(self, view: Sequence[Any]) -> None:
         """Replaces what the model reads."""
-        self.view, self._shortened, self.counted = list(view), len(self.messages), None
+        self.view, self._shortened, self.count = list(view), len(self.messages), None
 
-    def document(self) -> dict[str, Any]:
-        """Returns the history in JSON types."""
+    def document(self, protocol: str) -> dict[str, Any]:
+        """Returns the history in JSON types, with the name of its messages' protocol."""
         shortened = None
         if self._shortened:
             kept = len(self.view) - (len(self.messages) - self._shortened)
             shortened = {"count": self._shortened, "messages": self.view[:kept]}
-        ended, counted = self.ended, self.counted
+        ended, count = self.ended, self.count
         return {
             "form": FORM,
-            "protocol": self.protocol,
+            "protocol": protocol,
             "messages": self.messages,
             "shortened": shortened,
             "runs": self.runs[-RUNS_KEPT:],
             "ended": None if ended is None else [ended.stop, ended.text, ended.run_id],
-            "counted": None if counted is None else [counted.tokens, counted.characters],
+            "count": None if count is None else [count.tokens, count.messages],
         }
 
     @classmethod
-    def read(cls, document: object, protocol: str, conversation: str) -> History:
-        """Returns the history of a document; None is that of a new conversation.
+    def read(cls, document: object, session: Session) -> History:
+        """Returns the history of the session's conversation from its document; None is that of a new one.
 
         Raises:
             ConfigurationError: The document is not an agent's, or is one of another protocol.
         """
-        history = cls(protocol)
+        protocol, conversation = session.protocol.name, session.conversation
+        history = cls()
         if document is None:
             return history
-        form = cast("Mapping[str, Any]", document) if isinstance(document, Mapping) else {}
+        form = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
         if form.get("form") != FORM:
             raise ConfigurationError(
                 f"conversation {conversation!r} has a document that is not in the form {FORM!r} of an agent: give "
@@ -108,9 +109,9 @@ class History:
         if form["ended"] is not None:
             stop, text, run_id = form["ended"]
             history.ended = Ended(stop=stop, text=text, run_id=run_id)
-        if form["counted"] is not None:
-            tokens, characters = form["counted"]
-            history.counted = Counted(tokens=tokens, characters=characters)
+        if form["count"] is not None:
+            tokens, messages = form["count"]
+            history.count = TokenCount(tokens=tokens, messages=messages)
         return history
 
     def _add(self, messages: Sequence[Any]) -> None:

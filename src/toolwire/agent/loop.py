@@ -7,10 +7,12 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from toolwire.agent.agent_run import AgentRun
 from toolwire.agent.result import AgentResult
+from toolwire.agent.shortening import TokenCount, is_too_long, shorten_by_owner, shorten_history
 from toolwire.models.model import ENDED_EARLY, ModelFailed, Request, Usage
 from toolwire.protocols.streaming import ReplyStream, TextDelta
 from toolwire.session.kept_reply import kept, read
@@ -77,30 +79,33 @@ async def ask(run: AgentRun) -> Reply:
     Raises:
         ModelFailed: There is none.
         TimeIsUp: The budget's seconds ended before.
+        ConfigurationError: The owner's `shorten` failed.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    request, attempt, has_shortened = await _request(run), 1, False
+    while True:
         await run.tell("reply", attempt=attempt)
-        stream, usage = run.session.stream(), _Total()
+        stream, total = run.session.stream(), _Total()
         try:
-            await _receive(run, stream, usage)
+            await _receive(run, request, stream, total)
+            if (reply := stream.reply()).is_complete is False:
+                raise ModelFailed("network", ENDED_EARLY, has_begun=True)
+            break
         except ModelFailed as failed:
-            if failed.kind != "network" or not (usage.has_begun or failed.has_begun) or attempt == ATTEMPTS:
+            if failed.kind == "context_length" and not has_shortened:
+                request, has_shortened = await _shorter_request(run, request, failed), True
+            elif failed.kind != "network" or not (total.has_begun or failed.has_begun) or attempt >= ATTEMPTS:
                 raise
-            continue
         finally:
-            run.spending.add(usage.usage, run.parts.model.price)
-        reply = stream.reply()
-        if reply.is_complete is False and attempt < ATTEMPTS:
-            continue
-        if reply.is_complete is False:
-            raise ModelFailed("network", ENDED_EARLY, has_begun=True)
-        run.spending.add_turn()
-        if reply.thought:
-            await run.tell("thought", text=reply.thought)
-        if run.below is not None:
-            note_reply(run, reply)
-        return reply
-    raise AssertionError("the last attempt returns or raises")
+            run.spending.add(total.usage, run.parts.model.price)
+        attempt += 1
+    run.spending.add_turn()
+    if total.usage.input:
+        run.history.count = TokenCount(tokens=total.usage.input, messages=len(request.messages))
+    if reply.thought:
+        await run.tell("thought", text=reply.thought)
+    if run.below is not None:
+        note_reply(run, reply)
+    return reply
 
 
 class _Total:
@@ -111,10 +116,12 @@ class _Total:
         self.has_begun = False
 
 
-async def _receive(run: AgentRun, stream: ReplyStream, total: _Total) -> None:
+async def _receive(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:
+    """Gives the pieces of one reply to the stream, and their texts to the reader."""
+    limit = asyncio.timeout(run.spending.left_s)
     try:
-        async with asyncio.timeout(run.spending.left_s) as limit, _closing(run.parts.model.stream(_request(run))) as it:
-            async for piece in it:
+        async with limit, _closing(run.parts.model.stream(request)) as pieces:
+            async for piece in pieces:
                 total.has_begun = True
                 if isinstance(piece, Usage):
                     total.usage += piece
@@ -128,13 +135,44 @@ async def _receive(run: AgentRun, stream: ReplyStream, total: _Total) -> None:
         raise
 
 
-def _request(run: AgentRun) -> Request:
-    """Returns the request: a text protocol describes its tools in the system prompt, behind the instructions."""
-    described, instructions = run.session.instructions, run.parts.instructions
+async def _request(run: AgentRun) -> Request:
+    """Returns the next request. A text protocol describes its tools in the system prompt, behind the instructions."""
+    described, system, tools = run.session.instructions, run.parts.instructions, list[Any]()
     if isinstance(described, str):
-        system = f"{instructions}\n\n{described}" if instructions else described
-        return Request(system=system, messages=list(run.history.view))
-    return Request(system=instructions, messages=list(run.history.view), tools=described)
+        system = f"{system}\n\n{described}" if system else described
+    else:
+        tools = described
+    history, limit_tokens = run.history, run.parts.limit_tokens
+    if limit_tokens is not None and is_too_long(
+        history.view, limit_tokens=limit_tokens, count=history.count, before=(system, tools)
+    ):
+        await _shorten(run, limit_tokens, (system, tools))
+    return Request(system=system, messages=list(history.view), tools=tools)
+
+
+async def _shorter_request(run: AgentRun, request: Request, failed: ModelFailed) -> Request:
+    """Returns the request with a shorter history, because its provider takes less than the limit.
+
+    Raises:
+        ModelFailed: It cannot be shorter.
+    """
+    await _shorten(run, None, (request.system, request.tools))
+    if run.history.view == request.messages:
+        raise failed
+    return replace(request, messages=list(run.history.view))
+
+
+async def _shorten(run: AgentRun, limit_tokens: int | None, before: tuple[str, list[Any]]) -> None:
+    history, protocol, tools = run.history, run.session.protocol, run.session.tools
+    if run.parts.shorten is not None:
+        name = run.parts.name
+        view = await shorten_by_owner(run.parts.shorten, history.view, protocol, tools, agent=name)
+    else:
+        view = shorten_history(
+            history.view, protocol, tools, limit_tokens=limit_tokens, count=history.count, before=before
+        )
+    if view is not history.view:
+        history.shorten(view)
 
 
 @asynccontextmanager

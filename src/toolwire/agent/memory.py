@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from toolwire.agent.history import History
@@ -25,17 +27,17 @@ _LOG = logging.getLogger("toolwire.agents")
 
 
 class Memory(Protocol):
-    """Keeps conversations."""
+    """Keeps the conversations of an agent. A session names the conversation, its caller and its protocol."""
 
-    def hold(self, conversation: str, caller: Caller) -> Any:
-        """Returns an asynchronous context in which no other run works on the conversation.
+    def hold(self, session: Session) -> AbstractAsyncContextManager[None]:
+        """Returns a context in which no other run works on the conversation.
 
         Raises:
             DecisionRefused: `conversation_busy` or `not_permitted`.
         """
         ...
 
-    async def load(self, conversation: str, caller: Caller, protocol: str) -> History:
+    async def load(self, session: Session) -> History:
         """Returns the history that was saved last, or a new one.
 
         Raises:
@@ -47,11 +49,11 @@ class Memory(Protocol):
         """Keeps the history. `output` is the value with which the model ended."""
         ...
 
-    async def unheld_runs(self, conversation: str, history: History) -> Sequence[RunInfo]:
+    async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:
         """Returns the runs on record that the history lacks, the oldest first."""
         ...
 
-    def last_session(self, conversation: str) -> Session | None:
+    def last_session(self, session: Session) -> Session | None:
         """Returns the session of the last run if nothing else knows what it has read."""
         ...
 
@@ -64,45 +66,58 @@ class ProcessMemory:
     """Keeps conversations in this process."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Caller, dict[str, Any], Session, Any]] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._held = set[str]()
 
     @asynccontextmanager
-    async def hold(self, conversation: str, caller: Caller) -> AsyncGenerator[None]:
-        if conversation in self._held:
+    async def hold(self, session: Session) -> AsyncGenerator[None]:
+        name = session.conversation
+        if name in self._held:
             raise DecisionRefused(
-                "conversation_busy", f"conversation {conversation!r} is in use: try again when that run has ended"
+                "conversation_busy", f"conversation {name!r} is in use: try again when that run has ended"
             )
-        if conversation in self._kept:
-            refuse_other(conversation, self._kept[conversation][0], caller)
-        self._held.add(conversation)
+        if name in self._kept:
+            refuse_other(name, self._kept[name].owner, session.caller)
+        self._held.add(name)
         try:
             yield
         finally:
-            self._held.discard(conversation)
+            self._held.discard(name)
 
-    async def load(self, conversation: str, caller: Caller, protocol: str) -> History:
-        known = self._kept.get(conversation)
-        return History.read(None if known is None else known[1], protocol, conversation)
+    async def load(self, session: Session) -> History:
+        known = self._kept.get(session.conversation)
+        return History.read(None if known is None else known.document, session)
 
     async def save(self, session: Session, history: History, output: Any) -> None:
-        document = history.document()
-        # Later runs add to the lists of the history that they have read.
         name = session.conversation
-        owner = self._kept.pop(name, (session.caller,))[0]
-        self._kept[name] = owner, {**document, "messages": list(history.messages)}, session, output
+        before = self._kept.pop(name, None)
+        # Later runs add to the list of the history that they have read.
+        document = {**history.document(session.protocol.name), "messages": list(history.messages)}
+        owner = session.caller if before is None else before.owner
+        self._kept[name] = _Kept(owner=owner, document=document, session=session, output=output)
         if len(self._kept) > CONVERSATIONS_KEPT:
             gone, _ = self._kept.popitem(last=False)
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
 
-    async def unheld_runs(self, conversation: str, history: History) -> Sequence[RunInfo]:
+    async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:  # noqa: ARG002 - has no runs
         return ()
 
-    def last_session(self, conversation: str) -> Session | None:
-        return self._kept[conversation][2] if conversation in self._kept else None
+    def last_session(self, session: Session) -> Session | None:
+        known = self._kept.get(session.conversation)
+        return None if known is None else known.session
 
-    async def output(self, session: Session, history: History) -> Any:
-        return self._kept[session.conversation][3]
+    async def output(self, session: Session, history: History) -> Any:  # noqa: ARG002 - keeps the value itself
+        return self._kept[session.conversation].output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """One conversation in this process."""
+
+    owner: Caller
+    document: dict[str, Any]
+    session: Session
+    output: Any
 
 
 class StoreMemory:
@@ -113,35 +128,35 @@ class StoreMemory:
         self._versions = dict[str, int]()
 
     @asynccontextmanager
-    async def hold(self, conversation: str, caller: Caller) -> AsyncGenerator[None]:
-        lease = await _arrived(self._store.hold_conversation(conversation, caller=caller))
+    async def hold(self, session: Session) -> AsyncGenerator[None]:
+        name = session.conversation
+        lease = await _arrived(self._store.hold_conversation(name, caller=session.caller))
         try:
             yield
         finally:
-            self._versions.pop(conversation, None)
+            self._versions.pop(name, None)
             await _arrived(lease.release())
 
-    async def load(self, conversation: str, caller: Caller, protocol: str) -> History:
-        document = await self._store.adocument(conversation, caller=caller)
-        self._versions[conversation] = document.version
-        return History.read(document.value, protocol, conversation)
+    async def load(self, session: Session) -> History:
+        document = await self._store.adocument(session.conversation, caller=session.caller)
+        self._versions[session.conversation] = document.version
+        return History.read(document.value, session)
 
-    async def save(self, session: Session, history: History, output: Any) -> None:
-        name = session.conversation
-        self._versions[name] = await self._store.asave_document(
-            name, history.document(), version=self._versions[name], caller=session.caller
-        )
+    async def save(self, session: Session, history: History, output: Any) -> None:  # noqa: ARG002 - the run has it
+        name, value = session.conversation, history.document(session.protocol.name)
+        version = self._versions[name]
+        self._versions[name] = await self._store.asave_document(name, value, version=version, caller=session.caller)
 
-    async def unheld_runs(self, conversation: str, history: History) -> Sequence[RunInfo]:
+    async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:
         known, limit = set(history.runs), RUNS_LISTED
         while True:
-            found = await self._store.aruns(conversation=conversation, limit=limit)
+            found = await self._store.aruns(conversation=session.conversation, limit=limit)
             new = [run for run in found if run.run_id not in known]
             if len(found) < limit or len(new) < len(found):
                 return new[::-1]
             limit *= 2
 
-    def last_session(self, conversation: str) -> Session | None:
+    def last_session(self, session: Session) -> Session | None:  # noqa: ARG002 - the store knows what was read
         return None
 
     async def output(self, session: Session, history: History) -> Any:
@@ -149,5 +164,5 @@ class StoreMemory:
         return None if ended is None or not ended.run_id else (await session.resume(ended.run_id)).final
 
 
-async def _arrived(future: Any) -> Any:
+async def _arrived(future: Future[T]) -> T:
     return await asyncio.shield(asyncio.wrap_future(future))

@@ -28,7 +28,7 @@ async def recall(
         DecisionRefused: A run cannot go on, or a decision is not valid.
     """
     conversation = run.session.conversation
-    runs = await memory.unheld_runs(conversation, run.history)
+    runs = await memory.unheld_runs(run.session, run.history)
     waiting = [one.run_id for one in runs if one.status in _OPEN]
     if decisions is not None and not waiting:
         raise ConfigurationError(f"Agent.run(decisions=...): conversation {conversation!r} waits for no decision")
@@ -39,9 +39,7 @@ async def recall(
     result: AgentResult[Any] | None = None
     for one in runs:
         given = decisions if one.run_id in waiting[-1:] else None
-        turning = run.session.resume(
-            one.run_id, given, deadline_s=run.spending.left_s, events=run.tool_events
-        )
+        turning = run.session.resume(one.run_id, given, deadline_s=run.spending.left_s, events=run.tool_events)
         result = run.take(await whole_turn(run, turning))
         if one.status == "stopped" and result is None:
             result = run.result("stopped")

@@ -41,9 +41,7 @@ class Delegate(TeamMember, Protocol):
     def _join_team(self, team: Mapping[str, TeamMember]) -> None: ...
 
 
-def agent_tool(
-    agent: Delegate, description: str, *, input_model: type[BaseModel] | None = None, name: str
-) -> ToolSpec:
+def agent_tool(agent: Delegate, description: str, *, input_model: type[BaseModel] | None = None, name: str) -> ToolSpec:
     """Returns the tool that runs the agent below another one.
 
     Its calls are on record themselves, so after a crash it is called again, and the calls that ended are not.

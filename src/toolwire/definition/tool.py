@@ -73,7 +73,7 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
-    inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(dict)
+    inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(dict[str, "Tool"])
     """Returns the present tools that its calls may call below it, such as those of a sub-agent. Rules may name them."""
     is_delegating = False
     """True if all that its calls do are calls below them, which are on record: a lost call begins again, and those that

@@ -193,9 +193,7 @@ async def _through_steps(
         watch.begun = entry.tool
     attempted = _attempted(allowed, scope, started_at)
     outcome = await (
-        attempted
-        if step is None or needs_start(entry.tool)
-        else _with_record(attempted, allowed, scope, step)
+        attempted if step is None or needs_start(entry.tool) else _with_record(attempted, allowed, scope, step)
     )
     if not isinstance(outcome, ToolResult):
         return outcome
