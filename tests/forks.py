@@ -7,7 +7,12 @@ import os
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 
-MODULES = ["pytest", "tests.journal.artifacts.test_manager", "tests.session.test_conversations"]
+MODULES = [
+    "pytest",
+    "tests.journal.artifacts.test_manager",
+    "tests.journal.ledger.test_conversation_processes",
+    "tests.session.test_conversations",
+]
 """Modules whose functions such processes run. A process that imports them itself takes a second of the processor."""
 
 

@@ -17,6 +17,8 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from toolwire import middleware as middleware
+    from toolwire import protocols as protocols
     from toolwire.agent.agent import Agent as Agent
     from toolwire.agent.result import AgentEvent as AgentEvent
     from toolwire.agent.result import AgentResult as AgentResult
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from toolwire.agent.tools import AgentTeam as AgentTeam
     from toolwire.agent.tools import CallSubagentTool as CallSubagentTool
     from toolwire.agent.tools import make_subagent_tool as make_subagent_tool
-    from toolwire import middleware as middleware
-    from toolwire import protocols as protocols
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.parameters import ToolParameter as ToolParameter
     from toolwire.facade.built_in.artifact_tools import CreateArtifactTool as CreateArtifactTool

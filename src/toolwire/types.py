@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersion
     from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
     from toolwire.journal.conversation_info import Document as Document
+    from toolwire.journal.ledger.conversation_leases import ConversationLease as ConversationLease
     from toolwire.journal.ledger.run_ledger import RunLedger as RunLedger
     from toolwire.journal.log.memory_log import ExecutionLog as ExecutionLog
     from toolwire.journal.log.memory_log import LogEntry as LogEntry
@@ -104,6 +105,7 @@ _HOMES = {
     "CallFuture": "mcp.tool_function",
     "ContentBlock": "vocabulary.blocks",
     "ConversationInfo": "journal.conversation_info",
+    "ConversationLease": "journal.ledger.conversation_leases",
     "Decisions": "session.wire",
     "Described": "permission.check",
     "Disk": "files.disk",

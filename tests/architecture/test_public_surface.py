@@ -137,6 +137,7 @@ TYPES = [
     "CallFuture",
     "ContentBlock",
     "ConversationInfo",
+    "ConversationLease",
     "Decisions",
     "Described",
     "Disk",

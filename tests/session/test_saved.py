@@ -23,6 +23,7 @@ from toolwire.journal.ledger.forms import FORM
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.sandbox.answers import replay_engine
+from toolwire.vocabulary.calls import Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ TESTED: dict[str, dict[str, End]] = {
     "0007": OUTCOMES,
     "0008": OUTCOMES,
     "0009": OUTCOMES,
+    "0010": OUTCOMES,
 }
 """The outcomes of each schema. No schema since the first has changed one."""
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]
@@ -153,6 +155,20 @@ async def test_a_crashed_run_says_that_its_call_may_have_run(tmp_path: Path, ver
     (request,) = turn.suspended.pending
     assert (counter.paid, request.attempt) == ([], 2)
     assert request.reasons[0].startswith("this may already have run: attempt 1 began ")
+
+
+@pytest.mark.threat(19)
+@pytest.mark.parametrize("version", sorted(TESTED))
+def test_the_conversations_of_a_saved_store_are_held_by_nobody(tmp_path: Path, version: str) -> None:
+    with opened(version, tmp_path) as store:
+        known = [(one.conversation, one.caller) for one in store.conversations()]
+        assert bool(known) is (version > "0001")
+        leases = [store.hold_conversation(name, caller=caller).result() for name, caller in [*known, ("new", Caller())]]
+        with pytest.raises(DecisionRefused, match="is held by a run of process"):
+            store.hold_conversation("new", caller=Caller()).result()
+        for lease in leases:
+            lease.release().result()
+        assert store.verify().is_whole
 
 
 @pytest.mark.threat(19)

@@ -353,4 +353,4 @@ def _toolkit(tools: ToolRegistry | Toolkit | Iterable[object]) -> ToolRegistry |
 
 
 def _join(session: Session, run: AgentRun, before: Session | None) -> None:
-    session._belong_to(run, before)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    run.tracer = session._belong_to(run, before)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -13,6 +13,7 @@ from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
 from toolwire.models.model import Model, ModelFailed
 from toolwire.permission.approval import ApprovalRequest
+from toolwire.runtime.tracer import Tracer
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Reply
@@ -70,6 +71,7 @@ class AgentRun:
     """The replies of an earlier pass over that tool, which are not asked for again."""
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """The paths of the sub-agents of the whole run, by the ids of the calls that they work for."""
+    tracer: Tracer | None = None
     unreadable: int = 0
     """Number of the last replies in a row that could not be read."""
 

@@ -35,6 +35,20 @@ class TimeIsUp(Exception):
 
 async def drive(run: AgentRun) -> AgentResult[Any]:
     """Asks the model and runs its calls until it has finished, or until a limit or a person ends the run."""
+    tracer = run.tracer
+    if tracer is None:
+        return await _drive(run)
+    span = tracer.agent(run.parts.name, conversation=run.session.conversation)
+    try:
+        result = await _drive(run)
+    except BaseException as error:
+        span.failed(error)
+        raise
+    span.ended(result.stop, result.usage.input, result.usage.output)
+    return result
+
+
+async def _drive(run: AgentRun) -> AgentResult[Any]:
     while True:
         if not run.noted and (limit := run.spending.exceeded()) is not None:
             return run.result(limit)
@@ -86,7 +100,7 @@ async def ask(run: AgentRun) -> Reply:
         await run.tell("reply", attempt=attempt)
         stream, total = run.session.stream(), _Total()
         try:
-            await _receive(run, request, stream, total)
+            await _receive_traced(run, request, stream, total)
             if (reply := stream.reply()).is_complete is False:
                 raise ModelFailed("network", ENDED_EARLY, has_begun=True)
             break
@@ -114,6 +128,20 @@ class _Total:
     def __init__(self) -> None:
         self.usage = Usage()
         self.has_begun = False
+
+
+async def _receive_traced(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:
+    if run.tracer is None:
+        return await _receive(run, request, stream, total)
+    model = run.parts.model
+    name, provider = getattr(model, "name", ""), getattr(model, "provider", "")
+    span = run.tracer.chat(name, provider=provider, conversation=run.session.conversation)
+    try:
+        await _receive(run, request, stream, total)
+    except BaseException as error:
+        span.failed(error)
+        raise
+    span.ended(total.usage.input, total.usage.output)
 
 
 async def _receive(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:

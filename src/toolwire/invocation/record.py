@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, cast
 
+from toolwire.definition.tool import Tool
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Scope, read_again
-from toolwire.definition.tool import Tool
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall

@@ -12,6 +12,7 @@ from typing import Any, cast
 from toolwire.journal.conversation_info import ConversationInfo, Document, check_name
 from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import conversations, documents
+from toolwire.journal.ledger.conversation_leases import ConversationLease
 from toolwire.journal.ledger.documents import Save
 from toolwire.journal.ledger.parts import Parts, split
 from toolwire.journal.twins import async_twin
@@ -81,6 +82,21 @@ class Conversations(ABC):
         return _save(database, save, parts)
 
     asave_document = async_twin(save_document)
+
+    def hold_conversation(self, conversation: str, *, caller: Caller) -> Future[ConversationLease]:
+        """Holds a conversation over several turns, until its lease is released. A new one belongs to `caller`.
+
+        Another hold is refused meanwhile, also in this process. Turns of sessions are as free as without it. The lease
+        ends with its object, with the store and with its process. If the process is on another host, it ends 60 seconds
+        after its last renewal.
+
+        The future raises `DecisionRefused`: `conversation_busy` while a run holds the conversation, or another process
+        works on it, or `not_permitted` if it is another principal's.
+
+        Raises:
+            ConfigurationError: The name of the conversation is not valid.
+        """
+        return self._database.hold_conversation(check_name(conversation), caller)
 
     def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
         """Returns the tool groups that were active at the end of the conversation's last turn.

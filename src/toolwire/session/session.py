@@ -376,14 +376,19 @@ class Session(Traced, Observed):
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime
 
-    def _belong_to(self, agent_run: object, before: Session | None) -> None:
-        """Makes later turns part of an agent's run. They know the labels and URLs that the session `before` has read.
+    def _belong_to(self, agent_run: object, before: Session | None) -> Tracer | None:
+        """Makes later turns part of an agent's run, and returns the tracer.
 
-        With a store the conversation's record knows them.
+        The turns know the labels and URLs that the session `before` has read. With a store, the conversation's record
+        knows them.
         """
         self._scope = replace(self._scope, agent_run=agent_run)
         if before is not None:
-            self._taints, self._urls, self._first = before._taints, before._urls, before._first
+            self._taints, self._urls, self._first = before._read()
+        return self._scope.tracer
+
+    def _read(self) -> tuple[frozenset[Label], tuple[str, ...], Caller | None]:
+        return self._taints, self._urls, self._first
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""

@@ -1,4 +1,4 @@
-"""One open database in one process: its engine, its writer, its key, and the process as an owner of runs."""
+"""One open database in one process: its engine, its writer, its key, and the process as an owner of leases."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from toolwire.journal.database.sealing import Sealer, key_of
 from toolwire.journal.database.tables import META
 from toolwire.journal.database.work import Work
 from toolwire.journal.database.writer import Writer
+from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
 from toolwire.journal.ledger.leases import Owner, Renewal, leave, renew
 from toolwire.journal.log.chain import LogRows, begin_chain
 from toolwire.journal.log.following import Poller
 from toolwire.journal.log.rows import newest
+from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -70,6 +72,7 @@ class Database:
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
             self.writer = Writer(writing(self._engine))
+            self._conversations = HeldConversations(self.owner, self.sealer, self.run)
             self._renewal = Renewal(self._renew)
             self.poller = Poller(lambda: self.read(newest))
             """Wakes those who follow the log."""
@@ -111,17 +114,22 @@ class Database:
 
     def hold(self, ledger: L) -> L:
         """Registers a ledger and returns it. The process renews the lease of its run as long as the ledger exists."""
-        self._has_held = True
+        self._begin_renewal()
         self.held[ledger.run_id] = ledger
-        self._renewal.start()
         return ledger
 
+    def hold_conversation(self, conversation: str, caller: Caller) -> Future[ConversationLease]:
+        """Takes the lease of a conversation; see `Store.hold_conversation`. It is renewed as those of runs are."""
+        self._begin_renewal()
+        return self._conversations.hold(conversation, caller, time.time())
+
     def close(self) -> None:
-        """Writes the queued work, releases the runs of this process, and closes the database."""
+        """Writes the queued work, releases the runs and conversations of this process, and closes the database."""
         self._renewal.stop()
         if self._has_held:
-            self.writer.run(lambda connection: leave(connection, self.owner))
+            self.writer.run(self._leave)
         self.writer.close()
+        self._conversations.clear()
         self._is_closed = True
         self._engine.dispose()
 
@@ -177,10 +185,20 @@ class Database:
             raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
         return sealer
 
+    def _begin_renewal(self) -> None:
+        self._has_held = True
+        self._renewal.start()
+
     def _renew(self) -> None:
-        if self.held:
+        if self.held or self._conversations:
             with self._gate, writing(self._engine).begin() as connection:
                 renew(connection, self.owner, time.time())
+        self._conversations.free_the_rest()
+
+    def _leave(self, connection: Connection) -> None:
+        # First, because a transaction that locks a conversation locks the log's head before all else.
+        self._conversations.leave(connection)
+        leave(connection, self.owner)
 
 
 def _keep_first(connection: Connection) -> Any:

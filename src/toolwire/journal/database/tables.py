@@ -81,7 +81,7 @@ OWNERS = Table(
     Column("alive_until", MOMENT, nullable=False),
     sqlite_strict=True,
 )
-"""One row per process that holds runs: it renews all its leases with this row."""
+"""One row per process that holds runs or conversations: it renews all its leases with this row."""
 
 CONVERSATIONS = Table(
     "conversations",
@@ -90,10 +90,16 @@ CONVERSATIONS = Table(
     Column("created_at", MOMENT, nullable=False),
     Column("updated_at", MOMENT, nullable=False),
     Column("state", LargeBinary, nullable=False),
+    Column("held_by", Text, nullable=False, server_default=""),
+    Column("held_until", MOMENT, nullable=False, server_default="0"),
     Index("conversations_updated_at", "updated_at"),
     sqlite_strict=True,
 )
-"""One row per conversation. `state` holds its caller, and the labels of the data that its turns have read."""
+"""One row per conversation. `state` holds its caller, and the labels of the data that its turns have read.
+
+`held_by` is the owner that holds it over several turns, empty if none does. That lease ends as those of runs: at the
+later of `held_until`, which is written when it is taken, and the `alive_until` of its owner.
+"""
 
 DOCUMENTS = Table(
     "documents",

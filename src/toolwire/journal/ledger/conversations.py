@@ -13,7 +13,7 @@ from toolwire.journal.conversation_info import ConversationInfo, refuse_other
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
 from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
-from toolwire.journal.ledger.leases import Owner
+from toolwire.journal.ledger.leases import Owner, living_holder
 from toolwire.journal.log.chain import clear_text, locked_head
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
@@ -50,7 +50,7 @@ def joined(
         return run, ()
     state = locked(connection, sealer, run.conversation, run.caller, now)
     refuse_other(run.conversation, state.caller, run.caller)
-    refuse_busy(connection, run, owner, now)
+    refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
     both = state.taints | set(run.taints)
     if both != state.taints:
         _keep(connection, sealer, run.conversation, replace(state, taints=both))
@@ -77,7 +77,7 @@ def rejoined(connection: Connection, sealer: Sealer, run: RunStart, owner: Owner
     if not run.conversation:
         return ()
     state = locked(connection, sealer, run.conversation, run.caller, now)
-    refuse_busy(connection, run, owner, now)
+    refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
     return state.urls
 
 
@@ -119,8 +119,8 @@ def keep_groups(
         _keep(connection, sealer, conversation, replace(state, groups=groups))
 
 
-def refuse_busy(connection: Connection, run: RunStart, owner: Owner, now: float) -> None:
-    """Refuses a run while another process holds another run of the conversation. Call it with the conversation locked.
+def refuse_busy(connection: Connection, conversation: str, owner: Owner, now: float, *, run_id: str = "") -> None:
+    """Refuses while another process holds a run of the conversation, apart from that run. Lock the conversation first.
 
     Raises:
         DecisionRefused: `conversation_busy`. The message names the holder.
@@ -130,18 +130,18 @@ def refuse_busy(connection: Connection, run: RunStart, owner: Owner, now: float)
         select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease_until, OWNERS.c.alive_until)
         .select_from(RUNS.outerjoin(OWNERS, OWNERS.c.owner == RUNS.c.owner))
         .where(
-            RUNS.c.conversation == run.conversation,
+            RUNS.c.conversation == conversation,
             RUNS.c.owner.not_in(("", str(owner))),
-            RUNS.c.run_id != run.run_id,
+            RUNS.c.run_id != run_id,
         )
     )
     for row in connection.execute(query):
-        holder = Owner.read(row.owner)
-        if holder.is_alive(renewed_until=max(row.lease_until, row.alive_until or 0.0), now=now):
+        holder = living_holder(row.owner, lease_until=row.lease_until, alive_until=row.alive_until, now=now)
+        if holder:
             raise DecisionRefused(
                 "conversation_busy",
-                f"conversation {run.conversation!r} is in use by process {holder.process_id} on "
-                f"{holder.host.split()[0]}, which works on run {row.run_id!r}: try again when that run has ended",
+                f"conversation {conversation!r} is in use by {holder}, which works on run {row.run_id!r}: try again "
+                "when that run has ended",
             )
 
 

@@ -91,6 +91,13 @@ def this_host() -> str:
     return f"{socket.gethostname()} {boot} {names}"
 
 
+def living_holder(owner: str, *, lease_until: float, alive_until: float | None, now: float) -> str:
+    """Returns the process and the host of an owner that may still be at work, as "process 7 on host"; else ""."""
+    holder = Owner.read(owner)
+    is_alive = holder.is_alive(renewed_until=max(lease_until, alive_until or 0.0), now=now)
+    return f"process {holder.process_id} on {holder.host.split()[0]}" if is_alive else ""
+
+
 class LeaseLost(Exception):
     """This process does not hold the run any more. Nothing was written."""
 
@@ -155,13 +162,9 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ou
     if row is None:
         raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
     if row.owner and not (row.owner == str(owner) and is_ours):
-        holder = Owner.read(row.owner)
         renewed = connection.execute(select(OWNERS.c.alive_until).where(OWNERS.c.owner == row.owner)).scalar()
-        if holder.is_alive(renewed_until=max(row.lease_until, renewed or 0.0), now=now):
-            raise DecisionRefused(
-                "run_busy",
-                f"run {run_id!r} is in use by process {holder.process_id} on {holder.host.split()[0]}",
-            )
+        if holder := living_holder(row.owner, lease_until=row.lease_until, alive_until=renewed, now=now):
+            raise DecisionRefused("run_busy", f"run {run_id!r} is in use by {holder}")
     lease = Lease(run_id=run_id, owner=str(owner), number=row.lease + 1)
     connection.execute(
         update(RUNS)
