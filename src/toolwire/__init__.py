@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from toolwire.agent.result import AgentEvent as AgentEvent
     from toolwire.agent.result import AgentResult as AgentResult
     from toolwire.agent.result import Budget as Budget
-    from toolwire.agent.tools import AgentTeam as AgentTeam
-    from toolwire.agent.tools import CallSubagentTool as CallSubagentTool
-    from toolwire.agent.tools import make_subagent_tool as make_subagent_tool
+    from toolwire.agent.team import AgentTeam as AgentTeam
+    from toolwire.agent.team import CallSubagentTool as CallSubagentTool
+    from toolwire.agent.team import make_subagent_tool as make_subagent_tool
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.parameters import ToolParameter as ToolParameter
     from toolwire.facade.built_in.artifact_tools import CreateArtifactTool as CreateArtifactTool
@@ -137,7 +137,7 @@ _HOMES = {
     "Agent": "agent.agent",
     "AgentEvent": "agent.result",
     "AgentResult": "agent.result",
-    "AgentTeam": "agent.tools",
+    "AgentTeam": "agent.team",
     "AgentToolkit": "facade.toolkits.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
     "ArtifactConflict": "journal.artifacts.artifact",
@@ -152,7 +152,7 @@ _HOMES = {
     "CallFailed": "vocabulary.results",
     "CallNotAnswered": "vocabulary.errors",
     "CallNotSent": "vocabulary.errors",
-    "CallSubagentTool": "agent.tools",
+    "CallSubagentTool": "agent.team",
     "Caller": "vocabulary.calls",
     "ClientProfiles": "gateway.client_profiles",
     "CodeExecutionTool": "facade.built_in.code_execution_tool",
@@ -235,7 +235,7 @@ _HOMES = {
     "insert_text_file": "facade.built_in.raw_files",
     "list_directory": "facade.built_in.file_tools",
     "load_policy": "permission.policy_file",
-    "make_subagent_tool": "agent.tools",
+    "make_subagent_tool": "agent.team",
     "middleware": "",
     "parse_tool_calls": "facade.tools.xml_parser",
     "protocols": "",

@@ -9,6 +9,11 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from toolwire.agent.agent import AgentConfig as AgentConfig
+    from toolwire.agent.agent_options import AgentOptions as AgentOptions
+    from toolwire.agent.result import Stop as Stop
+    from toolwire.agent.shortening import Shorten as Shorten
+    from toolwire.agent.team import SubagentTool as SubagentTool
     from toolwire.catalogue.entry import Middleware as Middleware
     from toolwire.catalogue.selection import Visible as Visible
     from toolwire.definition.author_options import FunctionOptions as FunctionOptions
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from toolwire.protocols.attp.prompt import StubStyle as StubStyle
     from toolwire.protocols.base import Language as Language
     from toolwire.protocols.base import Thought as Thought
+    from toolwire.protocols.user_prompt import PromptContent as PromptContent
     from toolwire.runtime.done import Done as Done
     from toolwire.sandbox.answers import Recorded as Recorded
     from toolwire.sandbox.answers import Unanswered as Unanswered
@@ -94,6 +100,8 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.kept_text import Spill as Spill
 
 _HOMES = {
+    "AgentConfig": "agent.agent",
+    "AgentOptions": "agent.agent_options",
     "Annotations": "vocabulary.blocks",
     "Approver": "permission.approval",
     "Artifact": "journal.artifacts.artifact",
@@ -146,6 +154,7 @@ _HOMES = {
     "ProgramCallRecord": "sandbox.report",
     "ProgramError": "sandbox.report",
     "ProgramStatus": "sandbox.report",
+    "PromptContent": "protocols.user_prompt",
     "PublishedOptions": "definition.declared",
     "Reconcile": "vocabulary.effects",
     "Recorded": "sandbox.answers",
@@ -163,9 +172,12 @@ _HOMES = {
     "Seen": "vocabulary.effects",
     "ServerLimitOptions": "gateway.server_limits",
     "ServerLimits": "gateway.server_limits",
+    "Shorten": "agent.shortening",
     "Spill": "vocabulary.kept_text",
     "Standing": "session.resume",
+    "Stop": "agent.result",
     "StubStyle": "protocols.attp.prompt",
+    "SubagentTool": "agent.team",
     "Subject": "permission.rule",
     "Suspended": "session.suspended",
     "TextResource": "vocabulary.blocks",

@@ -12,6 +12,10 @@ import toolwire.testing
 from tests.architecture.source import PACKAGE
 
 PUBLIC = [
+    "Agent",
+    "AgentEvent",
+    "AgentResult",
+    "AgentTeam",
     "AgentToolkit",
     "ApprovalRequest",
     "ArtifactConflict",
@@ -21,10 +25,12 @@ PUBLIC = [
     "BaseTool",
     "BindingError",
     "BoundValueError",
+    "Budget",
     "CallContext",
     "CallFailed",
     "CallNotAnswered",
     "CallNotSent",
+    "CallSubagentTool",
     "Caller",
     "ClientProfiles",
     "CodeExecutionTool",
@@ -107,6 +113,7 @@ PUBLIC = [
     "insert_text_file",
     "list_directory",
     "load_policy",
+    "make_subagent_tool",
     "middleware",
     "parse_tool_calls",
     "protocols",

@@ -29,13 +29,13 @@ async def got(server: LoopbackServer, deadline_s: float = PATIENCE_S, path: str 
 def received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes that the guard received."""
     sizes: list[int] = []
-    spend = network.Budget.spend
+    spend = network.BytesLeft.spend
 
-    def counting(budget: network.Budget, size: int) -> None:
+    def counting(budget: network.BytesLeft, size: int) -> None:
         sizes.append(size)
         spend(budget, size)
 
-    monkeypatch.setattr(network.Budget, "spend", counting)
+    monkeypatch.setattr(network.BytesLeft, "spend", counting)
     return sizes
 
 

@@ -8,18 +8,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
+from toolwire.agent.agent_history import History
+from toolwire.agent.agent_loop import drive, noted_replies
+from toolwire.agent.agent_options import AgentOptions, check_options
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
-from toolwire.agent.answers import tool_result
+from toolwire.agent.agent_tool import agent_tool
 from toolwire.agent.event_stream import EventStream
-from toolwire.agent.history import History
-from toolwire.agent.loop import drive, noted_replies
 from toolwire.agent.memory import Memory, ProcessMemory, StoreMemory
-from toolwire.agent.options import AgentOptions, check_options
 from toolwire.agent.recall import answer_again, recall, save_whole
 from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
-from toolwire.agent.tools import agent_tool
+from toolwire.agent.subagent_result import tool_result
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.agent.history import Ended, History
+from toolwire.agent.agent_history import Ended, History
 from toolwire.agent.result import AgentEvent, AgentResult, Stop
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending

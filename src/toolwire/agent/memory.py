@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from toolwire.agent.history import History
+from toolwire.agent.agent_history import History
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import RunInfo
 from toolwire.journal.store import RUNS_LISTED, Store
@@ -66,7 +66,7 @@ class ProcessMemory:
     """Keeps conversations in this process."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _Remembered] = OrderedDict()
         self._held = set[str]()
 
     @asynccontextmanager
@@ -94,7 +94,7 @@ class ProcessMemory:
         # Later runs add to the list of the history that they have read.
         document = {**history.document(session.protocol.name), "messages": list(history.messages)}
         owner = session.caller if before is None else before.owner
-        self._kept[name] = _Kept(owner=owner, document=document, session=session, output=output)
+        self._kept[name] = _Remembered(owner=owner, document=document, session=session, output=output)
         if len(self._kept) > CONVERSATIONS_KEPT:
             gone, _ = self._kept.popitem(last=False)
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
@@ -111,7 +111,7 @@ class ProcessMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _Remembered:
     """One conversation in this process."""
 
     owner: Caller

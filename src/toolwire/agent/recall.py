@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from toolwire.agent.agent_loop import whole_turn
 from toolwire.agent.agent_run import AgentRun
-from toolwire.agent.loop import whole_turn
 from toolwire.agent.memory import Memory
 from toolwire.agent.result import AgentResult
 from toolwire.session.wire import GivenDecisions

@@ -7,20 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
+from typing_extensions import TypeVar
+
 from toolwire.models.model import ModelFailed, Usage
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
     from toolwire.vocabulary.call_events import ToolEvent
 
-    Output = TypeVar("Output", default=Any)
-else:
-    from typing import TypeVar
-
-    Output = TypeVar("Output")
+Output = TypeVar("Output", default=Any)
 
 Stop = Literal[
     "answered",

@@ -62,6 +62,9 @@ Check = Callable[[dict[str, Any]], str | None]
 """Checks arguments that fit the schema. Returns None, or the text of a refusal."""
 
 
+_NO_TOOLS: Mapping[str, Tool] = {}
+
+
 class Tool:
     """A live tool. Everything that offers it shares it, and only its `bindings` change.
 
@@ -73,7 +76,7 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
-    inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(dict[str, "Tool"])
+    inner_tools: Callable[[], Mapping[str, Tool]] = staticmethod(lambda: _NO_TOOLS)
     """Returns the present tools that its calls may call below it, such as those of a sub-agent. Rules may name them."""
     is_delegating = False
     """True if all that its calls do are calls below them, which are on record: a lost call begins again, and those that

@@ -172,8 +172,8 @@ DONE_ALREADY = "It was done already; its result is not on record."
 async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
     """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
-    A composite and a delegating tool may run again, because their calls have their own records. So may an idempotent tool, and a tool that
-    waited for an answer. The owner's `reconcile` function can report that the call was done.
+    A composite and a delegating tool may run again, because their calls have their own records. So may an idempotent
+    tool, and a tool that waited for an answer. The owner's `reconcile` function can report that the call was done.
     """
     effects = prepared.entry.tool.effects
     if doubt.is_asking:

@@ -384,11 +384,8 @@ class Session(Traced, Observed):
         """
         self._scope = replace(self._scope, agent_run=agent_run)
         if before is not None:
-            self._taints, self._urls, self._first = before._read()
+            self._taints, self._urls, self._first = before._taints, before._urls, before._first  # noqa: SLF001 - as self
         return self._scope.tracer
-
-    def _read(self) -> tuple[frozenset[Label], tuple[str, ...], Caller | None]:
-        return self._taints, self._urls, self._first
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""

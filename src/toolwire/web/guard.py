@@ -15,7 +15,7 @@ import httpcore2
 import httpx2
 
 from toolwire.web.addresses import why_not
-from toolwire.web.network import Budget, GuardedBackend
+from toolwire.web.network import BytesLeft, GuardedBackend
 from toolwire.web.refusals import Blocked, FetchFailed
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
@@ -46,7 +46,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """
         if self._tls is None and request.url.scheme == "https":
             self._tls = httpcore2.default_ssl_context()
-        budget = Budget()
+        budget = BytesLeft()
         backend = GuardedBackend(self.addresses, budget)
         pool = httpcore2.AsyncConnectionPool(ssl_context=self._tls, network_backend=backend)
         url = request.url

@@ -23,7 +23,7 @@ BODY_LIMIT_BYTES = 10 * 1024 * 1024
 """Maximum bytes of a body, as sent and as unpacked: 10 MiB, enough for most documents."""
 
 
-class Budget:
+class BytesLeft:
     """The bytes that one answer may still have on the wire."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Budget:
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to checked addresses, and counts the bytes that come from there."""
 
-    def __init__(self, addresses: Callable[[str, int], Awaitable[list[str]]], budget: Budget) -> None:
+    def __init__(self, addresses: Callable[[str, int], Awaitable[list[str]]], budget: BytesLeft) -> None:
         self._addresses = addresses
         self._budget = budget
         # It is defined in a branch, which type checkers do not follow.
@@ -91,7 +91,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 class _CountedStream(httpcore2.AsyncNetworkStream):
     """A connection whose received bytes are counted."""
 
-    def __init__(self, inner: httpcore2.AsyncNetworkStream, budget: Budget) -> None:
+    def __init__(self, inner: httpcore2.AsyncNetworkStream, budget: BytesLeft) -> None:
         self._inner = inner
         self._budget = budget
 

@@ -132,7 +132,8 @@ class _Total:
 
 async def _receive_traced(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:
     if run.tracer is None:
-        return await _receive(run, request, stream, total)
+        await _receive(run, request, stream, total)
+        return
     model = run.parts.model
     name, provider = getattr(model, "name", ""), getattr(model, "provider", "")
     span = run.tracer.chat(name, provider=provider, conversation=run.session.conversation)

@@ -1,21 +1,18 @@
-"""Agents as tools: of an agent above, of a team, and by the names of the seeds."""
+"""Agents that call each other by their names, as the seeds have them."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from toolwire.agent.agent_run import AgentRun, TeamMember
-from toolwire.catalogue.catalogue import Catalogue
+from toolwire.agent.agent import Agent
+from toolwire.agent.agent_run import AgentRun
+from toolwire.agent.agent_tool import agent_tool
 from toolwire.definition.chat_form import chat_form
 from toolwire.definition.from_function import NEEDS_SCHEMA
-from toolwire.definition.from_schema import from_schema
 from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
-from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.base_tool import BaseTool
-from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import ConfigurationError
@@ -23,56 +20,6 @@ from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-_TASK = {
-    "type": "object",
-    "properties": {"task": {"type": "string", "description": "What to do, with all that it needs to know."}},
-    "required": ["task"],
-    "additionalProperties": False,
-}
-
-
-class Delegate(TeamMember, Protocol):
-    """An agent that can be a tool."""
-
-    name: str
-    toolkit: ToolRegistry | Toolkit
-
-    def _join_team(self, team: Mapping[str, TeamMember]) -> None: ...
-
-
-def agent_tool(agent: Delegate, description: str, *, input_model: type[BaseModel] | None = None, name: str) -> ToolSpec:
-    """Returns the tool that runs the agent below another one.
-
-    Its calls are on record themselves, so after a crash it is called again, and the calls that ended are not.
-    """
-
-    async def work(running_call: CallContext, **given: Any) -> ToolResult:
-        prompt = given["task"] if input_model is None else input_model.model_validate(given).model_dump_json()
-        return await agent.run_below(prompt, running_call)
-
-    def check(given: dict[str, Any]) -> str | None:
-        return None if input_model is None else _problem(input_model, given)
-
-    schema = _TASK if input_model is None else input_model.model_json_schema()
-    tool = from_schema(name, description, schema, function=work, effects=["read"], check=check)
-    tool.is_delegating, tool.inner_tools = True, lambda: _tools(agent.toolkit)
-    return ToolSpec(tool)
-
-
-def _problem(model: type[BaseModel], given: Mapping[str, Any]) -> str | None:
-    from pydantic import ValidationError
-
-    try:
-        model.model_validate(given)
-    except ValidationError as error:
-        return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors())
-    return None
-
-
-def _tools(toolkit: ToolRegistry | Toolkit) -> Mapping[str, Tool]:
-    catalogue: Catalogue = toolkit._call_scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return {entry.name: entry.tool for entry in catalogue}
 
 
 class AgentTeam:
@@ -82,13 +29,13 @@ class AgentTeam:
         agents: The agents by their names.
     """
 
-    def __init__(self, agents: Sequence[Delegate]) -> None:
+    def __init__(self, agents: Sequence[Agent[Any]]) -> None:
         """Makes a team.
 
         Raises:
             ConfigurationError: Two agents have one name, or one is in a team already.
         """
-        self.agents: Mapping[str, Delegate] = {agent.name: agent for agent in agents}
+        self.agents: Mapping[str, Agent[Any]] = {agent.name: agent for agent in agents}
         if len(self.agents) < len(agents):
             raise ConfigurationError("AgentTeam(...): two of the agents have the same name")
         for agent in agents:
@@ -142,7 +89,7 @@ class SubagentTool(tuple[SubagentFunction, dict[str, Any]]):
 
 
 def make_subagent_tool(
-    agent: Delegate, *, input_model: type[BaseModel] | None = None, tool_name: str | None = None
+    agent: Agent[Any], *, input_model: type[BaseModel] | None = None, tool_name: str | None = None
 ) -> SubagentTool:
     """Returns `(function, register_kwargs)` for `Toolkit.register_tool_function(function, **register_kwargs)`.
 
