@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -31,6 +30,13 @@ _MESSAGES: dict[str, TypeAdapter[Any]] = {
     "anthropic": TypeAdapter(MessageParam),
     "gemini": TypeAdapter(Content),
 }
+_PLACES = {
+    "openai": ("messages", "/chat/completions"),
+    "openai-responses": ("input", "/responses"),
+    "anthropic": ("messages", "/messages"),
+    "gemini": ("contents", "enerateContent"),
+}
+"""The field of a request that has the messages, and its path."""
 _MCP_VERSIONS = sorted(version for method, version in SERVER_RESULTS if method == "tools/call")
 TEXTS = ["", " \n", "a", "\ud800", "é\udcff水", "\x00\x1b[2J", "x" * 3_000, "</tool_result>", "😀"]
 STARTS = [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF0000WEBP", b"RIFF0000WAVE", b"<svg/>", b"%PDF"]
@@ -48,12 +54,18 @@ def refusal(api: str, seed: int) -> str:
             return ""
         protocol: Any = get(api)
         message, answers = protocol.render(calls), protocol.format(results)
-        body, path = _REQUESTS[api](message, answers)
-        check_body(json.dumps(body, allow_nan=False), RULES[path])
-        check_types(api, [*(message if isinstance(message, list) else [message]), *answers])
+        check_request(api, [*(message if isinstance(message, list) else [message]), *answers])
     except (AssertionError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def check_request(api: str, messages: list[Any]) -> None:
+    """Refuses messages that a strict server or the SDK's own types do not take."""
+    name, path = _PLACES[api]
+    sent = _in_camel_case(messages) if api == "gemini" else messages
+    check_body(json.dumps({name: sent}, allow_nan=False), RULES[path])
+    check_types(api, messages)
 
 
 def check_types(api: str, messages: list[Any]) -> None:
@@ -128,22 +140,6 @@ def _block(random: Random) -> dict[str, Any]:
     return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-def _chat(message: Any, answers: list[Any]) -> tuple[dict[str, Any], str]:
-    return {"messages": [message, *answers]}, "/chat/completions"
-
-
-def _responses(message: Any, answers: list[Any]) -> tuple[dict[str, Any], str]:
-    return {"input": [*message, *answers]}, "/responses"
-
-
-def _anthropic(message: Any, answers: list[Any]) -> tuple[dict[str, Any], str]:
-    return {"messages": [message, *answers]}, "/messages"
-
-
-def _gemini(message: Any, answers: list[Any]) -> tuple[dict[str, Any], str]:
-    return {"contents": _in_camel_case([message, *answers])}, "enerateContent"
-
-
 def _in_camel_case(value: Any) -> Any:
     """Returns the value as the SDK sends it."""
     if isinstance(value, list):
@@ -152,11 +148,3 @@ def _in_camel_case(value: Any) -> Any:
         return value
     names = {"function_call": "functionCall", "function_response": "functionResponse", "inline_data": "inlineData"}
     return {names.get(key, key): _in_camel_case(inner) for key, inner in value.items()}
-
-
-_REQUESTS: dict[str, Callable[[Any, list[Any]], tuple[dict[str, Any], str]]] = {
-    "openai": _chat,
-    "openai-responses": _responses,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-}
