@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from functools import cache
 from random import Random
@@ -228,6 +229,18 @@ def test_a_count_of_the_provider_counts_and_the_rest_is_estimated() -> None:
     limit = int(estimate_tokens(messages, count, ()) / 0.9)
     assert not is_too_long(messages, limit_tokens=limit + 1, count=count, before=())
     assert is_too_long(messages, limit_tokens=limit - 1, count=count, before=())
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_an_image_counts_alike_whatever_its_size(name: str) -> None:
+    def size(content_bytes: int) -> int:
+        data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * content_bytes).decode()
+        source: Any = {"type": "base64", "media_type": "image/png", "data": data}
+        return size_of(protocols.get(name).prompt([{"type": "image", "source": source}]))
+
+    assert size(10_000) == size(900_000)
+    assert 6_000 < size(10_000) < 6_200
+    assert size(10) < 200
 
 
 def test_the_goal_is_in_the_providers_tokens() -> None:

@@ -58,7 +58,14 @@ class TokenCount:
 
 
 @dataclass(slots=True)
-class _Exchange:
+class Exchange:
+    """A prompt of the user, and the steps after it.
+
+    Attributes:
+        prompt: The user's messages, usually one.
+        steps: Each reply with the results of its calls, or with toolwire's words about it.
+    """
+
     prompt: list[Any] = field(default_factory=list[Any])
     steps: list[list[Any]] = field(default_factory=list[list[Any]])
 
@@ -175,9 +182,13 @@ def _find_unanswered_text(messages: list[Any], protocol: CallingProtocol, tools:
     return ""
 
 
-def split_history(messages: list[Any], protocol: CallingProtocol, tools: Iterable[Any]) -> list[_Exchange]:
-    """Splits a history into exchanges."""
-    exchanges, known = [_Exchange()], tuple(tools)
+def split_history(messages: list[Any], protocol: CallingProtocol, tools: Iterable[Any]) -> list[Exchange]:
+    """Splits a history into exchanges.
+
+    Messages of a text protocol do not say whether they hold results. A message is results if the reply before it makes
+    calls of these tools.
+    """
+    exchanges, known = [Exchange()], tuple(tools)
     previous: Any = None
     for message in messages:
         steps = exchanges[-1].steps
@@ -189,7 +200,7 @@ def split_history(messages: list[Any], protocol: CallingProtocol, tools: Iterabl
         elif steps and _is_of_step(message, previous, protocol, known):
             steps[-1].append(message)
         elif steps:
-            exchanges.append(_Exchange(prompt=[message]))
+            exchanges.append(Exchange(prompt=[message]))
         else:
             exchanges[-1].prompt.append(message)
         previous = message
@@ -204,12 +215,11 @@ def _is_of_step(message: Any, previous: Any, protocol: CallingProtocol, tools: S
 
 
 def _has_calls(message: Mapping[str, Any], protocol: CallingProtocol, tools: Sequence[Any]) -> bool:
-    """True for a reply of a text protocol that makes calls, or whose calls could not be read."""
-    read = protocol.parse(message.get("content"), tools)
-    return bool(read.calls or read.is_refused)
+    """True for a reply of a text protocol that makes calls of these tools."""
+    return bool(protocol.parse(message.get("content"), tools).calls)
 
 
-def _last_step(exchanges: list[_Exchange]) -> list[Any]:
+def _last_step(exchanges: list[Exchange]) -> list[Any]:
     """Returns the step whose results the model has not read. Empty if the history ends with a prompt."""
     steps = exchanges[-1].steps
     return steps[-1] if steps else []
@@ -222,7 +232,7 @@ def _elide(step: list[Any]) -> int:
     return before - size_of(step)
 
 
-def _drop_steps(exchanges: list[_Exchange], excess: float) -> float:
+def _drop_steps(exchanges: list[Exchange], excess: float) -> float:
     """Removes steps, oldest first, until nothing is in excess or only the last one remains. Returns the excess."""
     first, last = exchanges[0], exchanges[-1]
     notice = [reply_like(first.prompt, EARLIER_LEFT_OUT)]

@@ -59,9 +59,9 @@ def results_in(message: Mapping[str, Any]) -> list[str]:
 
 def is_of_toolwire(message: Mapping[str, Any]) -> bool:
     """True for a message of the user that toolwire wrote: images of results, a line, or a word about a reply."""
-    content = message.get("content")
-    text = content if isinstance(content, str) else next((str(block.get("text")) for block in _blocks(message)), "")
-    return text.startswith((RETURNED_BY, LEFT_OUT, NOT_RUN, SAME_REPLY))
+    content, blocks = message.get("content"), _blocks(message)
+    text = content if isinstance(content, str) else next((str(block.get("text")) for block in blocks), "")
+    return text.startswith((LEFT_OUT, NOT_RUN, SAME_REPLY)) or (bool(blocks) and text.startswith(RETURNED_BY))
 
 
 def elide_results(message: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,11 @@ def elide_results(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if any(block.get("type") == "tool_result" for block in _blocks(message)):
         return {**message, "content": [_elide_block(block) for block in cast("list[Any]", content)]}
-    return {**message, "content": _short(content)}
+    short = _short(content)
+    return {
+        **message,
+        "content": [{"type": "text", "text": short}] if short is not content and _blocks(message) else short,
+    }
 
 
 def reply_like(prompt: Sequence[Mapping[str, Any]], text: str) -> dict[str, Any]:
