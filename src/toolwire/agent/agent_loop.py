@@ -17,13 +17,16 @@ from toolwire.models.model import ENDED_EARLY, ModelFailed, Request, Usage
 from toolwire.protocols.streaming import ReplyStream, TextDelta
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.turn import Turn
-from toolwire.vocabulary.calls import Reply
+from toolwire.vocabulary.calls import Problem, Reply
 
 ATTEMPTS = 3
 """Requests for one reply whose streams break off. All other retries are those of the provider's SDK."""
 
 NOTE_CHARACTERS = 60_000
 """Characters of a noted reply in one note, which may have 65,536 bytes: the text is ASCII."""
+
+EMPTY = Problem(message="It has no text and calls no tool. Write the answer as text, or call a tool.", repaired=False)
+"""The reason why a reply without an answer is refused, such as one that is only a thought."""
 
 INTERRUPTED = "the user stopped it"
 """The reason that the model reads for the calls of a cancelled run."""
@@ -112,6 +115,7 @@ async def ask(run: AgentRun) -> Reply:
         finally:
             run.spending.add(total.usage, run.parts.model.price)
         attempt += 1
+    reply = _refuse_empty(reply)
     run.spending.add_turn()
     if total.usage.input:
         run.history.count = TokenCount(tokens=total.usage.input, messages=len(request.messages))
@@ -120,6 +124,14 @@ async def ask(run: AgentRun) -> Reply:
     if run.below is not None:
         note_reply(run, reply)
     return reply
+
+
+def _refuse_empty(reply: Reply) -> Reply:
+    """Returns the reply, or a refused one in place of one that says nothing. A provider that stopped it has said why."""
+    has_said = reply.calls or reply.text.strip() or reply.failure is not None or reply.is_refused
+    if has_said or reply.ended in ("filter", "failed", "paused"):
+        return reply
+    return replace(reply, problems=(*reply.problems, EMPTY))
 
 
 class _Total:

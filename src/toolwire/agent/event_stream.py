@@ -15,44 +15,44 @@ class EventStream:
 
     def __init__(self, start: Callable[[Emit], Coroutine[Any, Any, AgentResult[Any]]], path: tuple[str, ...]) -> None:
         self._start, self._path = start, path
-        self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue(1)
-        self._waiting = 0
-        """Number of events that wait for a place in the queue."""
+        self._events: asyncio.Queue[tuple[AgentEvent | None, asyncio.Future[None]]] = asyncio.Queue()
+        self._reading: asyncio.Future[None] | None = None
+        """Resolved when the reader asks for the next event."""
         self._is_left = False
 
     async def read(self) -> AsyncGenerator[AgentEvent]:
         """Yields the events. Closing the generator cancels the run, and waits until it has ended."""
         running = asyncio.create_task(self._run())
         try:
-            while (event := await self._events.get()) is not None:
+            while True:
+                event, self._reading = await self._events.get()
+                if event is None:
+                    break
                 yield event
+                self._let_go()
             await running
         finally:
             self._is_left = True
+            self._let_go()
+            while not self._events.empty():
+                self._reading = self._events.get_nowait()[1]
+                self._let_go()
             running.cancel()
-            while not running.done():
-                await self._drop_events()
-                await asyncio.wait((running,), timeout=0 if self._waiting else None)
+            await asyncio.wait((running,))
 
     async def _run(self) -> None:
         try:
             result = await self._start(self._put)
             await self._put(AgentEvent(type="stopped", agent=self._path, result=result))
         finally:
-            await self._put(None)
+            self._events.put_nowait((None, asyncio.get_running_loop().create_future()))
 
-    async def _put(self, event: AgentEvent | None) -> None:
-        if self._is_left:
-            return
-        self._waiting += 1
-        try:
-            await self._events.put(event)
-        finally:
-            self._waiting -= 1
+    async def _put(self, event: AgentEvent) -> None:
+        if not self._is_left:
+            taken = asyncio.get_running_loop().create_future()
+            self._events.put_nowait((event, taken))
+            await taken
 
-    async def _drop_events(self) -> None:
-        """Lets all go on that wait for the reader."""
-        while self._waiting or not self._events.empty():
-            while not self._events.empty():
-                self._events.get_nowait()
-            await asyncio.sleep(0)
+    def _let_go(self) -> None:
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journal.conftest import server as server
+from tests.journal.postgres import Server
+from toolwire import Store
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Each kind of store."""
+    if request.param == "sqlite":
+        with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as opened:
+            yield opened
+        return
+    postgres: Server = request.getfixturevalue("server")
+    name = f"t{secrets.token_hex(6)}"
+    postgres.create(name)
+    with Store.open(postgres.url(name), key=bytes(32)) as opened:
+        yield opened
+    postgres.drop(name)
+
+
+@pytest.fixture(params=["none", "sqlite", "postgresql"])
+def agent_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store | None]:
+    """No store, and each kind of store."""
+    if request.param == "none":
+        yield None
+        return
+    if request.param == "sqlite":
+        with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as opened:
+            yield opened
+        return
+    postgres: Server = request.getfixturevalue("server")
+    name = f"t{secrets.token_hex(6)}"
+    postgres.create(name)
+    with Store.open(postgres.url(name), key=bytes(32)) as opened:
+        yield opened
+    postgres.drop(name)
