@@ -82,11 +82,8 @@ def test_they_fit_the_goal_unless_only_what_always_stays_is_left(name: str) -> N
         if size_of(["system", found]) <= 0.6 * limit * 4:
             fitting += 1
             continue
-        first, *others = split_history(found, protocols.get(name), TOOLS)
-        last = others[-1] if others else first
-        assert len(others) <= 1
-        assert len(last.steps) <= 1
-        assert not others or texts_of_notice(first.steps[0]) == first.steps[0]
+        assert len([step for step in steps_of(name, found) if not texts_of_notice(step)]) <= 1
+        assert len(split_history(found, protocols.get(name), TOOLS)) <= 3
     assert fitting > SEEDS / 4
 
 
@@ -200,6 +197,14 @@ def test_the_newest_results_become_lines_only_if_nothing_else_can_go(name: str) 
     assert LONG in str(at_seventy)
     assert not any(message in at_seventy for message in first_step)
     assert LINE in str(shorten(name, messages, 1_000))
+
+
+@pytest.mark.parametrize("name", protocols.names())
+def test_results_that_the_model_has_not_read_stay_before_a_new_prompt(name: str) -> None:
+    messages = [*conversation(name, "short " * 150, "unread"), *protocols.get(name).prompt("Go on.")]
+    found = shorten(name, messages, 100)
+    assert steps_of(name, found) == steps_of(name, messages)[1:]
+    assert found[-1] == messages[-1]
 
 
 def test_a_refused_reply_is_no_prompt_so_the_task_stays() -> None:

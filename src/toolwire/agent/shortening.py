@@ -49,7 +49,7 @@ class TokenCount:
     """The tokens of an earlier request, as its provider counted them.
 
     Attributes:
-        tokens: The tokens of its system prompt, its tools and its messages.
+        tokens: The tokens of its system prompt, its tools and its messages; above 0.
         messages: The number of messages that it had. The history begins with exactly these.
     """
 
@@ -100,10 +100,7 @@ def shorten_history(
     rest fills more than 90 % of the limit, because the model has not read them yet. Without `limit_tokens` the goal is
     half of the tokens that `messages` have now. The size of a token is that of the counted messages.
     """
-    is_counted = count is not None and count.tokens > 0
-    per_token = (
-        size_of([before, messages[: count.messages]]) / count.tokens if count and is_counted else BYTES_PER_TOKEN
-    )
+    per_token = size_of([before, messages[: count.messages]]) / count.tokens if count else BYTES_PER_TOKEN
     limit = limit_tokens or estimate_tokens(messages, count, before) * REFUSED_SHARE / GOAL
     at_limit, fixed = limit * per_token, size_of(before)
     excess = size_of(messages) - (GOAL * at_limit - fixed)
@@ -114,7 +111,7 @@ def shorten_history(
     for step in (step for exchange in exchanges for step in exchange.steps if step is not last):
         if excess > 0:
             excess -= _elide(step)
-    excess = _drop_steps(exchanges, excess)
+    excess = _drop_steps(exchanges, last, excess)
     if excess > (FULL - GOAL) * at_limit:
         _elide(last)
     found = [message for one in exchanges for part in (one.prompt, *one.steps) for message in part]
@@ -220,9 +217,10 @@ def _has_calls(message: Mapping[str, Any], protocol: CallingProtocol, tools: Seq
 
 
 def _last_step(exchanges: list[Exchange]) -> list[Any]:
-    """Returns the step whose results the model has not read. Empty if the history ends with a prompt."""
-    steps = exchanges[-1].steps
-    return steps[-1] if steps else []
+    """Returns the step that the next reply follows, or whose results the model has not read. Empty if there is none."""
+    steps = [step for exchange in exchanges for step in exchange.steps]
+    is_unread = bool(exchanges[-1].steps) or (bool(steps) and not is_of_model(steps[-1][-1]))
+    return steps[-1] if is_unread else []
 
 
 def _elide(step: list[Any]) -> int:
@@ -232,12 +230,12 @@ def _elide(step: list[Any]) -> int:
     return before - size_of(step)
 
 
-def _drop_steps(exchanges: list[Exchange], excess: float) -> float:
-    """Removes steps, oldest first, until nothing is in excess or only the last one remains. Returns the excess."""
-    first, last = exchanges[0], exchanges[-1]
+def _drop_steps(exchanges: list[Exchange], last: list[Any], excess: float) -> float:
+    """Removes steps before the last one, oldest first, until nothing is in excess. Returns the excess."""
+    first = exchanges[0]
     notice = [reply_like(first.prompt, EARLIER_LEFT_OUT)]
     for exchange in exchanges:
-        while excess > 0 and len(exchange.steps) > (exchange is last) and exchange.steps != [notice]:
+        while excess > 0 and exchange.steps and exchange.steps[0] is not last and exchange.steps != [notice]:
             excess -= size_of(exchange.steps.pop(0))
             if exchange is first and not exchange.steps:
                 exchange.steps.append(notice)
