@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -248,23 +249,22 @@ async def test_a_slow_reader_slows_the_run() -> None:
     assert bank.paid == [5]
 
 
-async def test_a_stream_that_breaks_off_is_asked_for_again_twice() -> None:
-    for cuts, stop in ((2, "answered"), (3, "model")):
+@pytest.mark.parametrize(("cuts", "stop"), [(2, "answered"), (3, "model")])
+async def test_a_stream_that_breaks_off_is_asked_for_again_twice(cuts: int, stop: str) -> None:
+    class Cut(ScriptedModel):
+        async def stream(self, request: Request, /) -> Any:
+            self.requests.append(request)
+            yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]}
+            if len(self.requests) > cuts:
+                yield {"choices": [{"index": 0, "delta": {"content": "lo."}, "finish_reason": "stop"}]}
 
-        class Cut(ScriptedModel):
-            async def stream(self, request: Request, /) -> Any:
-                self.requests.append(request)
-                yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]}
-                if len(self.requests) > cuts:
-                    yield {"choices": [{"index": 0, "delta": {"content": "lo."}, "finish_reason": "stop"}]}
-
-        model = Cut([])
-        events = [event async for event in Agent("clerk", model).stream("Hi.")]
-        result = events[-1].result
-        assert result is not None
-        assert (result.stop, len(model.requests)) == (stop, 3)
-        assert [event.attempt for event in events if event.type == "reply"] == [1, 2, 3]
-        assert result.text == ("Hello." if stop == "answered" else None)
+    model = Cut([])
+    events = [event async for event in Agent("clerk", model).stream("Hi.")]
+    result = events[-1].result
+    assert result is not None
+    assert (result.stop, len(model.requests)) == (stop, 3)
+    assert [event.attempt for event in events if event.type == "reply"] == [1, 2, 3]
+    assert result.text == ("Hello." if stop == "answered" else None)
 
 
 @pytest.mark.parametrize("kind", ["auth", "rate", "overloaded", "refused", "network"])
@@ -302,7 +302,7 @@ async def test_the_history_is_shortened_in_one_step_and_the_record_keeps_everyth
     assert len(result.messages) == 1 + 11 * 2 + 1
     sizes = [len(str(request.messages)) for request in model.requests]
     assert max(sizes) < 6_000 * 4 * 0.95
-    assert 1 <= sum(after < before for before, after in zip(sizes, sizes[1:], strict=False)) <= 3
+    assert 1 <= sum(after < before for before, after in pairwise(sizes)) <= 3
     for request in model.requests:
         assert request.messages[0] == {"role": "user", "content": "Read."}
         conversation_is_well_formed(request.messages)
@@ -324,7 +324,9 @@ async def test_an_owners_shorten_is_asked_and_its_mistakes_are_its_owners() -> N
     result = await Agent("reader", model, [read], limit_tokens=500, shorten=keep_the_first).run("Read.")
     assert [len(request.messages) for request in model.requests] == [1, 1, 1]
     assert result.stop == "answered"
-    wrong = Agent("reader", ScriptedModel([calls("read"), "x"]), [read], limit_tokens=500, shorten=lambda all: all[:2])
+    wrong = Agent(
+        "reader", ScriptedModel([calls("read"), "x"]), [read], limit_tokens=500, shorten=lambda found: found[:2]
+    )
     with pytest.raises(ConfigurationError, match="shorten= of the agent 'reader'"):
         await wrong.run("Read.")
 

@@ -127,7 +127,7 @@ async def ask(run: AgentRun) -> Reply:
 
 
 def _refuse_empty(reply: Reply) -> Reply:
-    """Returns the reply, or a refused one in place of one that says nothing. A provider that stopped it has said why."""
+    """Returns the reply, refused if it says nothing. A provider that stopped it has said why."""
     has_said = reply.calls or reply.text.strip() or reply.failure is not None or reply.is_refused
     if has_said or reply.ended in ("filter", "failed", "paused"):
         return reply

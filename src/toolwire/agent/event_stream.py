@@ -16,8 +16,6 @@ class EventStream:
     def __init__(self, start: Callable[[Emit], Coroutine[Any, Any, AgentResult[Any]]], path: tuple[str, ...]) -> None:
         self._start, self._path = start, path
         self._events: asyncio.Queue[tuple[AgentEvent | None, asyncio.Future[None]]] = asyncio.Queue()
-        self._reading: asyncio.Future[None] | None = None
-        """Resolved when the reader asks for the next event."""
         self._is_left = False
 
     async def read(self) -> AsyncGenerator[AgentEvent]:
@@ -25,18 +23,16 @@ class EventStream:
         running = asyncio.create_task(self._run())
         try:
             while True:
-                event, self._reading = await self._events.get()
+                event, taken = await self._events.get()
+                _let_go(taken)
                 if event is None:
                     break
                 yield event
-                self._let_go()
             await running
         finally:
             self._is_left = True
-            self._let_go()
             while not self._events.empty():
-                self._reading = self._events.get_nowait()[1]
-                self._let_go()
+                _let_go(self._events.get_nowait()[1])
             running.cancel()
             await asyncio.wait((running,))
 
@@ -53,6 +49,7 @@ class EventStream:
             self._events.put_nowait((event, taken))
             await taken
 
-    def _let_go(self) -> None:
-        if self._reading is not None and not self._reading.done():
-            self._reading.set_result(None)
+
+def _let_go(taken: asyncio.Future[None]) -> None:
+    if not taken.done():
+        taken.set_result(None)
