@@ -377,13 +377,11 @@ async def test_labels_of_earlier_runs_hold_in_the_next(agent_store: Any) -> None
         assert result.stop == "suspended"
 
 
-async def test_a_document_of_somebody_else_is_never_overwritten(agent_store: Any) -> None:
-    if agent_store is None:
-        pytest.skip("conversations in the process have no documents")
-    agent_store.save_document("c", {"my": "value"}, version=0)
+async def test_a_document_of_somebody_else_is_never_overwritten(store: Store) -> None:
+    store.save_document("c", {"my": "value"}, version=0)
     with pytest.raises(ConfigurationError, match="is not in the form"):
-        await Agent("clerk", ScriptedModel(["Hi."]), store=agent_store).run("Hi.", conversation="c")
-    assert agent_store.document("c").value == {"my": "value"}
+        await Agent("clerk", ScriptedModel(["Hi."]), store=store).run("Hi.", conversation="c")
+    assert store.document("c").value == {"my": "value"}
 
 
 async def test_a_conversation_of_another_protocol_is_refused_by_name(agent_store: Any) -> None:
