@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 
 from benchmarks.timing import Figure, show
 from toolwire import Agent, Budget, Session, Store
-from toolwire.journal.database.tables import METADATA
+from toolwire.journal.database.tables import DOCUMENTS, METADATA
 from toolwire.models import Request
 from toolwire.testing import ScriptedModel
 
@@ -214,9 +214,9 @@ async def _figures(store: Store) -> list[Figure]:
     stored = {"session": session_loop(store), "agent": agent_loop(store)}
     times = await _medians(stored, ROUNDS_STORED)
     found.append(_beside_session("the same with a store", times))
-    rows = {name: await _rows_of_a_turn(store, loop) for name, loop in stored.items()}
+    records = {name: await _records_of_a_turn(store, loop) for name, loop in stored.items()}
     title = "records of a turn of an agent, times those of Session.turn"
-    return [*found, Figure(name=title, ratio=rows["agent"] / rows["session"], limit=1)]
+    return [*found, Figure(name=title, ratio=records["agent"] / records["session"], limit=1)]
 
 
 def _beside_session(name: str, times: Mapping[str, float]) -> Figure:
@@ -244,19 +244,21 @@ async def _medians(loops: Mapping[str, Loop], rounds: int) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-async def _rows_of_a_turn(store: Store, loop: Loop) -> float:
-    """The rows that each call adds to a store, without those that a conversation adds once."""
+async def _records_of_a_turn(store: Store, loop: Loop) -> float:
+    """The records that each call adds to a store, without those that a conversation adds once."""
     added: list[int] = []
     for calls in (CALLS, 2 * CALLS):
-        before = _rows(store)
+        before = _records(store)
         await loop(calls)
-        added.append(_rows(store) - before)
+        added.append(_records(store) - before)
     return (added[1] - added[0]) / CALLS
 
 
-def _rows(store: Store) -> int:
+def _records(store: Store) -> int:
+    """The rows of a store, and how often its documents were saved."""
     store.log_length()
     counts = [select(func.count()).select_from(table) for table in METADATA.sorted_tables]
+    counts.append(select(func.coalesce(func.sum(DOCUMENTS.c.version), 0)))
     return store._database.read(lambda connection: sum(connection.execute(count).scalar_one() for count in counts))
 
 

@@ -263,6 +263,14 @@ def test_a_process_on_another_host_holds_as_long_as_its_lease(
     done(again.release())
 
 
+def test_a_hold_lasts_before_its_first_renewal(store: Store) -> None:
+    lease, before = hold(store), time.time()
+    query = select(CONVERSATIONS.c.held_until)
+    held_until = store._database.read(lambda connection: connection.execute(query).scalar_one())
+    assert before + LEASE_S - PATIENCE_S / 2 < held_until <= before + LEASE_S
+    done(lease.release())
+
+
 def test_a_lease_that_another_host_took_over_is_not_released_for_it(store: Store) -> None:
     lease = hold(store)
     hold_far_away(store, held_until=time.time() + LEASE_S, renewed_at=None)
