@@ -39,7 +39,7 @@ def busy(process_id: int) -> tuple[str, str]:
 
 def is_held(store: Store) -> bool:
     try:
-        hold(store).release()
+        done(hold(store).release())
     except DecisionRefused:
         return True
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from threading import Event
 
 import pytest
 from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import DBAPIError
 
 from tests.journal.ledger.conversation_holds import ANN, MANY, busy, hold, is_held, refusal
 from tests.journal.ledger.conversation_holds import other as other
@@ -18,6 +20,8 @@ from tests.journal.ledger.test_leases import often as often
 from tests.journal.world import done, started
 from tests.patience import PATIENCE_S, until
 from toolwire import Caller, ConfigurationError, Session, Store, StoreUnavailable
+from toolwire.journal.database import transactions
+from toolwire.journal.database.driver import commit
 from toolwire.journal.database.tables import CONVERSATIONS, OWNERS
 from toolwire.journal.ledger import conversation_leases
 from toolwire.journal.ledger.conversation_leases import ConversationLease
@@ -191,6 +195,24 @@ def test_a_release_that_could_not_be_written_locks_nothing_for_ever(
 
 
 @pytest.mark.usefixtures("often")
+def test_a_hold_whose_commit_did_not_say_whether_it_was_made_locks_nothing_for_ever(
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = itertools.count()
+
+    def commit_first_and_fail(connection: Connection) -> None:
+        if next(tries) == 0:
+            commit(connection)
+        raise DBAPIError("COMMIT", None, OSError("the server went away"))
+
+    with monkeypatch.context() as away:
+        away.setattr(transactions, "commit", commit_first_and_fail)
+        assert isinstance(store.hold_conversation("c-17", caller=ANN).exception(PATIENCE_S), StoreUnavailable)
+        assert refusal(other) == busy(os.getpid())
+    until(lambda: not is_held(other))
+
+
+@pytest.mark.usefixtures("often")
 def test_a_release_that_is_tried_again_does_not_free_a_later_hold(
     store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +283,14 @@ def test_a_process_on_another_host_holds_as_long_as_its_lease(
     done(lease.release())
     assert refusal(store) == busy(os.getpid())
     done(again.release())
+
+
+def test_a_hold_lasts_before_its_first_renewal(store: Store) -> None:
+    lease, before = hold(store), time.time()
+    query = select(CONVERSATIONS.c.held_until)
+    held_until = store._database.read(lambda connection: connection.execute(query).scalar_one())
+    assert before + LEASE_S - PATIENCE_S / 2 < held_until <= before + LEASE_S
+    done(lease.release())
 
 
 def test_a_lease_that_another_host_took_over_is_not_released_for_it(store: Store) -> None:

@@ -97,9 +97,7 @@ class HeldConversations:
             self._leases[conversation] = mark
             return lease
 
-        taken = self._run(job)
-        taken.add_done_callback(lambda taken: None if _has_succeeded(taken) else end())
-        return taken
+        return self._run(job)
 
     def free_the_rest(self) -> None:
         """Frees the conversations whose release could not be written."""
