@@ -133,6 +133,8 @@ def test_exactly_the_documented_names_are_public() -> None:
 
 
 TYPES = [
+    "AgentConfig",
+    "AgentOptions",
     "Annotations",
     "Approver",
     "Artifact",
@@ -185,6 +187,7 @@ TYPES = [
     "ProgramCallRecord",
     "ProgramError",
     "ProgramStatus",
+    "PromptContent",
     "PublishedOptions",
     "Reconcile",
     "Recorded",
@@ -202,9 +205,12 @@ TYPES = [
     "Seen",
     "ServerLimitOptions",
     "ServerLimits",
+    "Shorten",
     "Spill",
     "Standing",
+    "Stop",
     "StubStyle",
+    "SubagentTool",
     "Subject",
     "Suspended",
     "TextResource",

@@ -12,9 +12,9 @@ import pytest
 
 from tests.architecture.source import ROOT
 from tests.protocols.providers import provider
-from tests.session.test_native_protocols import completion
 from tests.session.till import program
 from toolwire import Decision
+from toolwire.runtime.runtime import default_runtime
 
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
@@ -25,15 +25,25 @@ def run(block: str) -> dict[str, Any]:
     return names
 
 
-def test_the_loop_with_a_model_answers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def chunks(delta: dict[str, Any], reason: str) -> list[dict[str, Any]]:
+    """The stream of a reply in OpenAI's chat API."""
+    whole = {"id": "a", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return [{**whole, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}]
+
+
+def test_an_agent_answers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with provider() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
+        function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+        called = {"index": 0, "id": "call_a", "type": "function", "function": function}
         server.script = [
-            completion(("call_a", "weather", '{"city": "Oslo"}')),
-            completion(content="It is clear."),
+            chunks({"role": "assistant", "content": None, "tool_calls": [called]}, "tool_calls"),
+            chunks({"role": "assistant", "content": "It is clear."}, "stop"),
         ]
-        run(BLOCKS[0])
+        model = run(BLOCKS[0])["agent"].model
+        # The SDK closes its idle connections when they are collected, with a warning.
+        default_runtime().portal.run(model._client.close)
         assert "celsius" in str(server.requests[1]["messages"][-1])
     assert capsys.readouterr().out == "It is clear.\n"
 

@@ -59,7 +59,7 @@ class History:
             self.runs.append(turn.run_id)
 
     def shorten(self, view: Sequence[Any]) -> None:
-        """Replaces what the model reads."""
+        """Replaces the messages that the model reads."""
         self.view, self._shortened, self.count = list(view), len(self.messages), None
 
     def document(self, protocol: str) -> dict[str, Any]:

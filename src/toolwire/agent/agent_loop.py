@@ -73,7 +73,7 @@ async def act(run: AgentRun, reply: Reply) -> Turn:
 
 
 async def whole_turn(run: AgentRun, turning: Coroutine[Any, Any, Turn]) -> Turn:
-    """Returns the turn. If the run is cancelled, its calls are stopped and what they came to is kept.
+    """Returns the turn. If the run is cancelled, its calls are stopped, and the history gets their results.
 
     Raises:
         asyncio.CancelledError: The run was cancelled. The history has the turn.
@@ -94,7 +94,7 @@ async def ask(run: AgentRun) -> Reply:
     """Returns the model's next reply. That of a sub-agent is noted before its calls start.
 
     Raises:
-        ModelFailed: There is none.
+        ModelFailed: The model gave no reply.
         TimeIsUp: The budget's seconds ended before.
         ConfigurationError: The owner's `shorten` failed.
     """

@@ -1,4 +1,4 @@
-"""One run of an agent: what its loop works on, and what the agents below it share."""
+"""One run of an agent: the state of its loop, and the parts that it shares with the agents below it."""
 
 from __future__ import annotations
 

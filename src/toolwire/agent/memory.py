@@ -54,7 +54,7 @@ class Memory(Protocol):
         ...
 
     def last_session(self, session: Session) -> Session | None:
-        """Returns the session of the last run if nothing else knows what it has read."""
+        """Returns the session of the last run; None if the store knows the labels that it has read."""
         ...
 
     async def output(self, session: Session, history: History) -> Any:
@@ -121,7 +121,7 @@ class _Remembered:
 
 
 class StoreMemory:
-    """Keeps conversations as documents of a store. What runs have done since is read from the runs themselves."""
+    """Keeps conversations as documents of a store. Later turns are read from their runs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""What a run of an agent may spend, what it tells while it runs, and how it ended."""
+"""The budget of an agent's run, its events and its result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run may use, its sub-agents included. None: no limit.
+    """The limits of a run, its sub-agents included. None: no limit.
 
     It is checked before each request, so that the last reply may go beyond `tokens` and `cost`.
 

@@ -1,4 +1,4 @@
-"""What a run of an agent has used, and the limits of its budget."""
+"""The use of a budget by the run of an agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MILLION = 1_000_000
 
 
 class Spending:
-    """What one run has used. That of a sub-agent counts for all agents above it."""
+    """The use of one run. The use of a sub-agent counts for all agents above it."""
 
     def __init__(self, budget: Budget, above: Spending | None = None) -> None:
         self.budget, self.above = budget, above
@@ -41,7 +41,7 @@ class Spending:
         return own if above is None else above if own is None else min(own, above)
 
     def exceeded(self) -> Stop | None:
-        """Returns the limit that is reached, here or above; None if there is none."""
+        """Returns the first limit that is reached, here or above; None if the run may go on."""
         budget, tokens = self.budget, self.usage.input + self.usage.output
         if budget.turns is not None and self.turns >= budget.turns:
             return "turns"

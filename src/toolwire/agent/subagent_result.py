@@ -20,7 +20,7 @@ _WITHOUT_ANSWER: dict[Stop, tuple[FailureKind, str]] = {
 
 
 def tool_result(name: str, result: AgentResult[Any]) -> ToolResult:
-    """Returns what the tool of the agent `name` gives to the model that called it."""
+    """Returns the result of the tool that ran the agent `name`."""
     if result.stop == "answered":
         return ToolResult(True, result.text if result.output is None else _plain(result.output))
     if result.stop == "model":
