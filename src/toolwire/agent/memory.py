@@ -9,15 +9,21 @@ from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolwire.agent.agent_history import History
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import RunInfo
-from toolwire.journal.store import RUNS_LISTED, Store
 from toolwire.permission.approval import DecisionRefused
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
+
+if TYPE_CHECKING:
+    # A database takes half a second to import: only agents with a store pay for it.
+    from toolwire.journal.store import Store
+
+RUNS_READ = 100
+"""Number of the latest runs that are read at first. A history lacks few of them."""
 
 CONVERSATIONS_KEPT = 1_000
 """Number of conversations that an agent without a store keeps. The one that was used least recently goes first."""
@@ -148,7 +154,7 @@ class StoreMemory:
         self._versions[name] = await self._store.asave_document(name, value, version=version, caller=session.caller)
 
     async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:
-        known, limit = set(history.runs), RUNS_LISTED
+        known, limit = set(history.runs), RUNS_READ
         while True:
             found = await self._store.aruns(conversation=session.conversation, limit=limit)
             new = [run for run in found if run.run_id not in known]
