@@ -7,12 +7,14 @@ left out, and the same conversation is held by all in turns.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import statistics
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +34,8 @@ Loop = Callable[[int], Awaitable[float]]
 CALLS = 20
 """Calls of a conversation. Then comes the answer."""
 ROUNDS, ROUNDS_STORED = 31, 11
+IDLE = 100
+"""Conversations that one agent holds one after another, and whose memory is measured."""
 WARM_UP = 3
 """Rounds before the first that counts."""
 SESSION_LIMIT = 2.5
@@ -196,7 +200,7 @@ PEERS = {"pydantic-ai": ("pydantic-ai-slim", _pydantic_ai), "openai-agents": ("o
 
 
 def figures() -> list[Figure]:
-    """Ratios to `Session.turn` and to an agent, without a store and with one, and the records of a turn."""
+    """Ratios to `Session.turn` and to an agent, the records of a turn, and the memory of an idle conversation."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
         return asyncio.run(_figures(store))
 
@@ -216,7 +220,30 @@ async def _figures(store: Store) -> list[Figure]:
     found.append(_beside_session("the same with a store", times))
     records = {name: await _records_of_a_turn(store, loop) for name, loop in stored.items()}
     title = "records of a turn of an agent, times those of Session.turn"
-    return [*found, Figure(name=title, ratio=records["agent"] / records["session"], limit=1)]
+    found.append(Figure(name=title, ratio=records["agent"] / records["session"], limit=1))
+    found.append(Figure(name="an idle conversation with a store", ratio=await _idle_kb(store), limit=10, unit="kB"))
+    return found
+
+
+async def _idle_kb(store: Store) -> float:
+    """The memory that an agent keeps for each of its conversations that has ended."""
+    model = ScriptedModel(lambda request: script(1)[len(request.messages) > 1])
+    agent = Agent("adder", model, [add], store=store)
+
+    async def converse(conversations: int) -> int:
+        for _ in range(conversations):
+            await agent.run("Go on.")
+        # The script's own list of what it was asked.
+        model.requests.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = await converse(IDLE)
+        return (await converse(IDLE) - before) / IDLE / 1000
+    finally:
+        tracemalloc.stop()
 
 
 def _beside_session(name: str, times: Mapping[str, float]) -> Figure:

@@ -16,8 +16,9 @@ RUNS = 11
 
 
 def figures() -> list[Figure]:
-    """Import times against their floors, and the schema of a five-argument function."""
-    seconds: dict[str, list[float]] = {"pass": [], "import toolwire": [], _PYDANTIC: [], _REGISTRY: []}
+    """Import times against their floors, an agent's against a session's, and the schema of a five-argument function."""
+    statements = ("pass", "import toolwire", _PYDANTIC, _REGISTRY, _SESSION, _AGENT)
+    seconds: dict[str, list[float]] = {statement: [] for statement in statements}
     with tempfile.TemporaryDirectory() as bytecode:
         environment = _installed(bytecode)
         for statement in seconds:
@@ -31,12 +32,14 @@ def figures() -> list[Figure]:
         Figure(
             name=f"{_REGISTRY}, against pydantic's BaseModel", ratio=middle[_REGISTRY] / middle[_PYDANTIC], limit=1.6
         ),
+        Figure(name=f"{_AGENT}, against Session", ratio=middle[_AGENT] / middle[_SESSION], limit=1.2),
         Figure(name="schema of a five-argument function", ratio=_schema_ms(), limit=2.5, unit="ms"),
     ]
 
 
 _PYDANTIC = "from pydantic import BaseModel"
 _REGISTRY = "from toolwire import ToolRegistry"
+_SESSION, _AGENT = "from toolwire import Session", "from toolwire import Agent"
 
 
 def _installed(bytecode: str) -> Mapping[str, str]:
