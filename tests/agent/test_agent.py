@@ -201,6 +201,7 @@ async def test_a_cancelled_run_tells_what_may_have_happened_and_goes_on(agent_st
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert (await agent.run(conversation="c")).stop == "interrupted"
     result = await agent.run("Go on.", conversation="c")
     assert (result.stop, paid, len(model.requests)) == ("answered", [5], 2)
     conversation_is_well_formed(result.messages)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
-from toolwire.agent.agent_history import History
+from toolwire.agent.agent_history import Ended, History
 from toolwire.agent.agent_loop import drive, noted_replies
 from toolwire.agent.agent_options import AgentOptions, check_options
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
@@ -20,12 +21,14 @@ from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
 from toolwire.agent.subagent_result import tool_result
+from toolwire.facade.observing.traced import Traced
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.models.model import Model
 from toolwire.protocols.user_prompt import PromptContent
 from toolwire.runtime.runtime import default_runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import CLEANUP_S, Caller
 from toolwire.vocabulary.context import CallContext
@@ -52,7 +55,7 @@ class AgentConfig:
     required_tools: list[str] = field(default_factory=list[str])
 
 
-class Agent(Generic[Output]):
+class Agent(Generic[Output], Traced):
     """A model with tools and instructions.
 
     >>> from toolwire.testing import ScriptedModel
@@ -206,7 +209,8 @@ class Agent(Generic[Output]):
             return ToolResult.failed("unavailable", f"The agent {self.name!r} has no model, and no agent is above it.")
         state = None if above is None else above.state
         caller = replace(context.caller, agent=self.name)
-        session = self._session(model, caller=caller, state=state)
+        conversation = None if above is None else above.session.conversation
+        session = self._session(model, caller=caller, state=state, conversation=conversation)
         spending = Spending(self.budget, None if above is None else above.spending)
         spending.check_price(self.name, model)
         path = (*(() if above is None else above.path), self.name)
@@ -225,6 +229,7 @@ class Agent(Generic[Output]):
         run.paths[context.call_id] = path
         run.history.add_prompt(session.protocol.prompt(prompt))
         _join(session, run, None)
+        run.tracer = run.tracer if above is None else above.tracer
         result = await drive(run)
         await run.tell("stopped", result=result)
         return tool_result(self.name, result)
@@ -276,25 +281,33 @@ class Agent(Generic[Output]):
         self, run: AgentRun, prompts: list[dict[str, Any]] | None, decisions: GivenDecisions | None
     ) -> AgentResult[Output]:
         memory, history = self._memory, run.history
-        result = await recall(run, memory, decisions, has_prompt=prompts is not None)
-        if result is None or (prompts is not None and result.stop != "suspended"):
-            if prompts is not None:
-                history.add_prompt(prompts)
-            elif history.ended is not None:
-                return await answer_again(run, memory)
-            elif not history.messages:
-                raise ConfigurationError(
-                    f"conversation {run.session.conversation!r} has no messages: give Agent.run a prompt"
-                )
-            try:
+        try:
+            result = await recall(run, memory, decisions, has_prompt=prompts is not None)
+            if result is None or (prompts is not None and result.stop != "suspended"):
+                if prompts is None and history.ended is not None:
+                    return await answer_again(run, memory)
                 if prompts is not None:
+                    history.add_prompt(prompts)
                     await save_whole(run, memory, None)
-                result = await drive(run)
-            except BaseException:
-                await save_whole(run, memory, None)
-                raise
+                result = await self._drive(run)
+        except asyncio.CancelledError:
+            history.ended = Ended(stop="interrupted", text=None, run_id="")
+            await save_whole(run, memory, None)
+            raise
         await save_whole(run, memory, result.output)
         return cast("AgentResult[Output]", result)
+
+    async def _drive(self, run: AgentRun) -> AgentResult[Any]:
+        if not run.history.messages:
+            raise ConfigurationError(
+                f"conversation {run.session.conversation!r} has no messages: give Agent.run a prompt"
+            )
+        try:
+            return await drive(run)
+        except Exception:
+            # An error of a model's own code, or of the owner's `shorten`.
+            await save_whole(run, self._memory, None)
+            raise
 
     def _session(
         self,
@@ -333,6 +346,9 @@ class Agent(Generic[Output]):
             shorten=self._shorten,
             team=self._team,
         )
+
+    def _trace_with(self, tracer: Tracer) -> None:
+        self.toolkit._trace_with(tracer)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     def _join_team(self, team: Mapping[str, TeamMember]) -> None:
         """Makes the agent one of a team, whose members it can call."""

@@ -55,6 +55,7 @@ class History:
         if isinstance(said, str):
             said = {"role": "assistant", "content": said}
         self._add([*(said if isinstance(said, list) else [] if said is None else [said]), *turn.messages])
+        self.ended = None
         if turn.run_id:
             self.runs.append(turn.run_id)
 

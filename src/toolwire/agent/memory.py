@@ -7,9 +7,9 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolwire.agent.agent_history import History
 from toolwire.journal.conversation_info import refuse_other
@@ -32,44 +32,8 @@ T = TypeVar("T")
 _LOG = logging.getLogger("toolwire.agents")
 
 
-class Memory(Protocol):
-    """Keeps the conversations of an agent. A session names the conversation, its caller and its protocol."""
-
-    def hold(self, session: Session) -> AbstractAsyncContextManager[None]:
-        """Returns a context in which no other run works on the conversation.
-
-        Raises:
-            DecisionRefused: `conversation_busy` or `not_permitted`.
-        """
-        ...
-
-    async def load(self, session: Session) -> History:
-        """Returns the history that was saved last, or a new one.
-
-        Raises:
-            ConfigurationError: It is not an agent's, or one of another protocol.
-        """
-        ...
-
-    async def save(self, session: Session, history: History, output: Any) -> None:
-        """Keeps the history. `output` is the value with which the model ended."""
-        ...
-
-    async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:
-        """Returns the runs on record that the history lacks, the oldest first."""
-        ...
-
-    def last_session(self, session: Session) -> Session | None:
-        """Returns the session of the last run; None if the store knows the labels that it has read."""
-        ...
-
-    async def output(self, session: Session, history: History) -> Any:
-        """Returns the value with which the model ended."""
-        ...
-
-
 class ProcessMemory:
-    """Keeps conversations in this process."""
+    """Keeps conversations in this process. A session names the conversation, its caller and its protocol."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _Remembered] = OrderedDict()
@@ -77,6 +41,11 @@ class ProcessMemory:
 
     @asynccontextmanager
     async def hold(self, session: Session) -> AsyncGenerator[None]:
+        """Lets no other run work on the conversation.
+
+        Raises:
+            DecisionRefused: `conversation_busy` or `not_permitted`.
+        """
         name = session.conversation
         if name in self._held:
             raise DecisionRefused(
@@ -91,10 +60,16 @@ class ProcessMemory:
             self._held.discard(name)
 
     async def load(self, session: Session) -> History:
+        """Returns the history that was saved last, or a new one.
+
+        Raises:
+            ConfigurationError: It is not an agent's, or one of another protocol.
+        """
         known = self._kept.get(session.conversation)
         return History.read(None if known is None else known.document, session)
 
     async def save(self, session: Session, history: History, output: Any) -> None:
+        """Keeps the history. `output` is the value with which the model ended."""
         name = session.conversation
         before = self._kept.pop(name, None)
         # Later runs add to the list of the history that they have read.
@@ -106,13 +81,16 @@ class ProcessMemory:
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
 
     async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:  # noqa: ARG002 - has no runs
+        """Returns the runs on record that the history lacks, the oldest first."""
         return ()
 
     def last_session(self, session: Session) -> Session | None:
+        """Returns the session of the last run; None if the store knows the labels that it has read."""
         known = self._kept.get(session.conversation)
         return None if known is None else known.session
 
     async def output(self, session: Session, history: History) -> Any:  # noqa: ARG002 - keeps the value itself
+        """Returns the value with which the model ended."""
         return self._kept[session.conversation].output
 
 
@@ -127,7 +105,7 @@ class _Remembered:
 
 
 class StoreMemory:
-    """Keeps conversations as documents of a store. Later turns are read from their runs."""
+    """Works as `ProcessMemory`, by documents of a store. Later turns are read from their runs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -168,6 +146,9 @@ class StoreMemory:
     async def output(self, session: Session, history: History) -> Any:
         ended = history.ended
         return None if ended is None or not ended.run_id else (await session.resume(ended.run_id)).final
+
+
+Memory = ProcessMemory | StoreMemory
 
 
 async def _arrived(future: Future[T]) -> T:

@@ -32,9 +32,10 @@ Stop = Literal[
     "model",
 ]
 """Why a run ended. answered: the model has finished. declined: it said that it cannot do the task, or a content filter
-stopped it. suspended: calls wait for a person. stopped: a person ended it. interrupted: its task was cancelled.
-unreadable: four replies in a row could not be read. turns, tokens, cost, seconds: the budget is used up. model: the
-model failed. After the last six, `run(conversation=...)` goes on where it ended."""
+stopped it. suspended: calls wait for a person. stopped: a person ended it. interrupted: its task was cancelled. `run`
+raises that, and the conversation has this stop until the next prompt. unreadable: four replies in a row could not be
+read. turns, tokens, cost, seconds: the budget is used up. model: the model failed. After the last six,
+`run(conversation=...)` goes on where the run ended."""
 
 TURNS = 20
 """Replies of a run, by default: enough for most tasks, and few enough to notice a model that goes round in circles."""
