@@ -29,6 +29,7 @@ Examples:
   toolwire tools --tools tools.py
   toolwire prompt --tools tools.py > prompt.md
   toolwire run reply.toml --tools tools.py
+  toolwire chat --model openai:gpt-x-mini --tools tools.py
   toolwire call search query=budget --tools tools.py
   toolwire serve --tools tools.py --http 8000
   toolwire policy explain pay amount=5 --tools tools.py
@@ -52,6 +53,7 @@ Examples:
 _COMMANDS = {
     "init": "init_command",
     "run": "run_command",
+    "chat": "chat_command",
     "prompt": "prompt_command",
     "tools": "tools_command",
     "call": "call_command",

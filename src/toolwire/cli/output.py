@@ -111,11 +111,11 @@ class Output:
         """
         return self.write(self._json(value) + "\n")
 
-    def say(self, text: str) -> None:
-        """Writes a message that is not a result. On a terminal, control characters are escaped."""
+    def say(self, text: str, *, end: str = "\n") -> None:
+        """Writes a message that is not a result, and `end`. On a terminal, control characters are escaped."""
         # If standard error is closed, the message has no reader.
         with suppress(OSError):
-            print(_visible(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+            print(_visible(text) if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
 
     def _json(self, value: Any, *, indent: int | None = None) -> str:
         """Returns JSON that keeps its value even when the terminal or the stream's encoding escapes characters."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 import toolwire
@@ -100,6 +102,20 @@ def _awaited(future: Future[T], seconds: float, asking: Asking | None) -> T:
             if future.done() or asked_s <= counted_s:
                 raise
             left_s, counted_s = max(asked_s - counted_s, _LEAST_WAIT_S), asked_s
+
+
+@contextmanager
+def background_loop() -> Generator[asyncio.AbstractEventLoop]:
+    """Gives an event loop that runs in another thread. A task that does not end keeps it until `leave`."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        if not asyncio.all_tasks(loop):
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(_TIDY_UP_S)
 
 
 def leave(code: int) -> NoReturn:

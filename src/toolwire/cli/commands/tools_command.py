@@ -74,7 +74,7 @@ def tools(
         if not builtin or policy is not None:
             honour(policy, registry, output)
         if tokens is None:
-            _print_tools(registry, search, output, json=json)
+            print_tools(registry, output, search, json=json)
         else:
             _print_costs(token_costs(registry, tokens), output, json=json)
     raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
@@ -88,7 +88,10 @@ def _print_costs(costs: TokenCosts, output: Output, *, json: bool) -> None:
         output.result(costs.table(is_terminal=output.is_terminal))
 
 
-def _print_tools(registry: toolwire.ToolRegistry, search: str | None, output: Output, *, json: bool) -> None:
+def print_tools(
+    registry: toolwire.ToolRegistry, output: Output, search: str | None = None, *, json: bool = False
+) -> None:
+    """Prints the tools, or those that a search finds."""
     specs = registry.to_toolspecs()
     if search is not None:
         specs = _found(specs, search)
