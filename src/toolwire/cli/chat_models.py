@@ -3,69 +3,55 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
 from toolwire.models import AnthropicModel, GeminiModel, Model, OpenAIModel
 
+_CLASSES: dict[str, Any] = {"openai": OpenAIModel, "anthropic": AnthropicModel, "gemini": GeminiModel}
 _NO_KEY = "none"
-"""The key for a server that was named by its address: most of these ask for none, and the SDKs want a text."""
+"""The key for a server at another address: most ask for none, and the SDKs want a text."""
 
 
 def model_of(named: str, base_url: str | None) -> Model:
-    """Returns the model of a text such as `openai:gpt-x-mini`, at the address `base_url` if it is given.
+    """Returns the model of a text such as `openai:gpt-x-mini`, at the address `base_url` if there is one.
 
     Raises:
         Stop: There is no such provider, its SDK or its key is missing, or the address is none.
     """
     provider, _, name = named.partition(":")
-    if provider not in _PROVIDERS or not name.strip():
-        hint = f"Write {', '.join(f'{known}:NAME' for known in _PROVIDERS)}; NAME is the provider's name of the model."
+    if provider not in _CLASSES or not name.strip():
+        hint = f"Write {', '.join(f'{known}:NAME' for known in _CLASSES)}."
         raise Stop(ExitCode.WRONG_USAGE, f"--model {named!r:.80} names no model", hint=hint)
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         hint = "Write one that begins with http:// or https://."
         raise Stop(ExitCode.WRONG_USAGE, f"--base-url {base_url!r:.80} is no address", hint=hint)
-    make, client = _PROVIDERS[provider]
     try:
-        return make(name, client=None if base_url is None else client(base_url))
+        model: Model = _CLASSES[provider](name, client=None if base_url is None else _client(provider, base_url))
     except toolwire.ConfigurationError as error:
         # The rest of a message about a missing key is about Python.
-        message, is_key, _ = str(error).partition(", or give client=")
-        hint = "A server of your own needs none: name it by --base-url." if is_key else ""
+        message, of_key, _ = str(error).partition(", or give client=")
+        hint = "A server of your own needs none: give its --base-url." if of_key else ""
         raise Stop(ExitCode.WRONG_USAGE, message, hint=hint) from error
+    return model
 
 
-def _openai(base_url: str) -> Any:
+def _client(provider: str, base_url: str) -> Any:
+    """Returns the SDK's client for an address. None without the SDK: the model then says what to install."""
+    key = os.environ.get(f"{provider.upper()}_API_KEY") or _NO_KEY
     try:
+        if provider == "gemini":
+            from google.genai import Client, types
+
+            retries = types.HttpRetryOptions(attempts=3)
+            return Client(api_key=key, http_options=types.HttpOptions(base_url=base_url, retry_options=retries))
+        if provider == "anthropic":
+            from anthropic import AsyncAnthropic
+
+            return AsyncAnthropic(api_key=key, base_url=base_url)
         from openai import AsyncOpenAI
+
+        return AsyncOpenAI(api_key=key, base_url=base_url)
     except ImportError:
         return None
-    return AsyncOpenAI(base_url=base_url, api_key=os.environ.get("OPENAI_API_KEY") or _NO_KEY)
-
-
-def _anthropic(base_url: str) -> Any:
-    try:
-        from anthropic import AsyncAnthropic
-    except ImportError:
-        return None
-    return AsyncAnthropic(base_url=base_url, api_key=os.environ.get("ANTHROPIC_API_KEY") or _NO_KEY)
-
-
-def _gemini(base_url: str) -> Any:
-    try:
-        from google.genai import Client, types
-    except ImportError:
-        return None
-    key = os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or _NO_KEY
-    retries = types.HttpRetryOptions(attempts=3)
-    return Client(api_key=key, http_options=types.HttpOptions(base_url=base_url, retry_options=retries))
-
-
-_PROVIDERS: dict[str, tuple[Callable[..., Model], Callable[[str], Any]]] = {
-    "openai": (OpenAIModel, _openai),
-    "anthropic": (AnthropicModel, _anthropic),
-    "gemini": (GeminiModel, _gemini),
-}
-"""The class of each provider's models, and its SDK's client for an address. Without the SDK the class says so."""

@@ -1,4 +1,4 @@
-"""`toolwire chat`: a person, a model and tools at the terminal or in a pipe."""
+"""`toolwire chat`: a person, a model and tools, at a terminal or in a pipe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from functools import partial
 from queue import SimpleQueue
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -29,45 +29,39 @@ from toolwire.cli.options import ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import READ_LIMIT_BYTES
 from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.waiting import Asking, asking, background_loop
+from toolwire.cli.waiting import asking, background_loop
 from toolwire.models import Usage
 
 EPILOG = f"""\b
 Examples:
   toolwire chat --model openai:gpt-x-mini --tools tools.py
   toolwire chat --model anthropic:claude-x --tools tools.py
-  toolwire chat --model gemini:gemini-x --tools tools.py
-  echo "What is due?" | toolwire chat --model openai:gpt-x \\
+  echo "What is due?" | toolwire chat --model gemini:gemini-x \\
     --tools tools.py
   toolwire chat --model openai:local --tools tools.py \\
     --base-url http://127.0.0.1:8000/v1
 
-Write a prompt, or /tools, /usage or /quit. Ctrl-C interrupts the model and
-its tools; twice, it leaves. In a pipe each line is a prompt, and the first
-that gets no answer ends the chat.
+Write a prompt, or /tools, /usage or /quit. Ctrl-C interrupts the model and its tools; twice, it leaves. In a pipe each
+line is a prompt, and the first without an answer ends the chat.
 
-The key is in OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. The chat is
-on record in the store: --conversation goes on with it.
+The key is read from OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY. The chat is on record in the store, and
+--conversation goes on with it.
 
 {exit_codes("the model failed, or the turns are used up", *ExitCode)}"""
 
-_CODES = {
-    "answered": ExitCode.DONE,
-    "declined": ExitCode.DECLINED,
-    "suspended": ExitCode.SUSPENDED,
-    "unreadable": ExitCode.REFUSED,
-    "interrupted": ExitCode.INTERRUPTED,
+_ENDS: dict[str, tuple[ExitCode, str]] = {
+    "answered": (ExitCode.DONE, ""),
+    "declined": (ExitCode.DECLINED, "the model declined"),
+    "suspended": (ExitCode.SUSPENDED, "the chat waits for a person"),
+    "unreadable": (ExitCode.REFUSED, "the model's replies cannot be read"),
+    "stopped": (ExitCode.FAILED, "you ended the run"),
+    "interrupted": (ExitCode.INTERRUPTED, "interrupted"),
+    "turns": (ExitCode.FAILED, "the turns are used up: write a prompt to go on, or give more by --turns"),
+    "seconds": (ExitCode.FAILED, "the time is used up"),
+    "model": (ExitCode.FAILED, "the model failed"),
 }
-"""The exit code of each end of a run. It is 1 for the others."""
-
-_WORDS = {
-    "declined": "the model declined",
-    "stopped": "you ended the run",
-    "interrupted": "interrupted",
-    "unreadable": "the model's replies cannot be read",
-    "turns": "the turns are used up: write a prompt to go on, or give more by --turns",
-    "seconds": "the time is used up",
-}
+"""The exit code and the words for each reason why a run stops."""
+_ERROR_CHARACTERS = 300
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -75,81 +69,70 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("chat", epilog=EPILOG)
 def chat(
     context: typer.Context,
-    model: Annotated[
-        str,
-        typer.Option(metavar="PROVIDER:NAME", help="The model: openai:NAME, anthropic:NAME or gemini:NAME."),
-    ],
+    model: Annotated[str, typer.Option(metavar="PROVIDER:NAME", help="The provider is openai, anthropic or gemini.")],
     tools: ToolsOption,
     base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The address of a server with the provider's API.")
+        str | None, typer.Option(metavar="URL", help="The address of another server with the provider's API.")
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on with this conversation, or give a new one this name.")
+        str | None, typer.Option(metavar="NAME", help="Go on with this conversation; a new name begins one.")
     ] = None,
     store: StoreOption = None,
-    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Requests to the model for one prompt, at most.")] = 20,
+    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Requests to the model for a prompt, at most.")] = 20,
 ) -> None:
     """Chat with a model that uses the tools."""
     output: Output = context.obj
     output.keep_stdout()
     asked, name = model_of(model, base_url), conversation or f"chat-{secrets.token_hex(4)}"
-    person, items = asking(None), SimpleQueue[Any]()
-    registry = registry_of(tools, approver=None if person is None else _Approver(items))
-    honour(None, registry, output)
-    given = {"--base-url": base_url, "--store": store, "--conversation": name}
-    again = ["toolwire", "chat", "--model", model, *(part for tool in tools for part in ("--tools", tool))]
-    again += [part for option, value in given.items() if value is not None for part in (option, value)]
-    # A person needs time to decide; without one, a silent server must not keep the process.
-    budget = toolwire.Budget(turns=turns) if person is None else toolwire.Budget(turns=turns, seconds=None)
-    with open_store(store, make=True) as opened, background_loop() as loop:
+    options = [("--model", model), *(("--tools", tool) for tool in tools), ("--base-url", base_url)]
+    options += [("--store", store), ("--conversation", name)]
+    again = shlex.join(part for option in options if option[1] is not None for part in option if part)
+    with background_loop() as loop, open_store(store, make=True) as opened:
+        talk = _Chat(loop, output, f"toolwire chat {again}")
+        registry = registry_of(tools, approver=talk.ask if talk.person else None)
+        honour(None, registry, output)
+        # A person takes time to decide. Without one, a silent server must not keep the process.
+        budget = toolwire.Budget(turns=turns, seconds=None if talk.person else toolwire.Budget().seconds)
         agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
         waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
-        talk = _Chat(partial(agent.stream, conversation=name), shlex.join(again), items, loop, person, output)
-        raise typer.Exit(talk.talk(registry, waits=waits))
-
-
-class _Approver:
-    """Hands requests to the main thread, which has the terminal and gets Ctrl-C."""
-
-    def __init__(self, items: SimpleQueue[Any]) -> None:
-        self._items = items
-
-    async def __call__(self, request: toolwire.ApprovalRequest) -> toolwire.Decision | None:
-        """Returns the decision, or None if the call stays undecided."""
-        answer: Future[toolwire.Decision | None] = Future()
-        self._items.put((request, answer))
-        return await asyncio.wrap_future(answer)
+        raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
 
 
 class _Chat:
-    """One chat. The agent runs on the loop of another thread, and the main thread shows its events and asks."""
+    """One chat. The agent runs on a loop in another thread. The main thread has the terminal, and gets Ctrl-C."""
 
-    def __init__(
-        self,
-        stream: Callable[[str | None], AsyncGenerator[toolwire.AgentEvent]],
-        again: str,
-        items: SimpleQueue[Any],
-        loop: asyncio.AbstractEventLoop,
-        person: Asking | None,
-        output: Output,
-    ) -> None:
-        """`items` takes what the loop has for this thread: events, requests with their answers, and ended tasks."""
-        self._stream, self._again, self._person, self._output = stream, again, person, output
-        self._items, self._loop = items, loop
-        self._task: asyncio.Task[Any] | None = None
+    def __init__(self, loop: asyncio.AbstractEventLoop, output: Output, again: str) -> None:
+        self.person = asking(None)
+        """Asks the person at the terminal; None without one."""
+        self._loop, self._output, self._again = loop, output, again
+        self._items = SimpleQueue[Any]()
+        """Events, requests with their answers, and ended tasks, from the loop to the main thread."""
+        self._task: asyncio.Task[toolwire.AgentResult[Any] | None] | None = None
         self._usage = Usage()
         self._calls: dict[str, str] = {}
         """The calls that run, as text, by id."""
         self._last = ""
         """The id of the call in the line before; empty if that line is no call."""
-        self._is_inside_line = self._is_interrupted = self._has_text = False
+        self._is_inside_line = self._has_text = self._is_interrupted = False
 
-    def talk(self, registry: toolwire.ToolRegistry, *, waits: bool) -> ExitCode:
-        """Follows the person's prompts, and before them a run that `waits`. Returns the exit code."""
-        if self._person is not None:
+    async def ask(self, request: toolwire.ApprovalRequest) -> toolwire.Decision | None:
+        """Returns the decision of the person, or None if the call stays undecided."""
+        answer: Future[toolwire.Decision | None] = Future()
+        self._items.put((request, answer))
+        return await asyncio.wrap_future(answer)
+
+    def follow_prompts(
+        self,
+        stream: Callable[[str | None], AsyncGenerator[toolwire.AgentEvent]],
+        registry: toolwire.ToolRegistry,
+        *,
+        waits: bool,
+    ) -> ExitCode:
+        """Follows the prompts until the end, and before them a run that `waits`. Returns the exit code."""
+        if self.person:
             self._output.say(f"{count_of(len(registry), 'tool')}. Write a prompt, or /tools, /usage or /quit.")
-        stop = self._follow(None) if waits else ""
-        while stop in ("", "answered") or (self._person is not None and stop != "suspended"):
+        stop = self._run(stream(None)) if waits else "answered"
+        while stop == "answered" or (self.person and stop != "suspended"):
             prompt = self._prompt()
             if prompt is None or prompt == "/quit":
                 break
@@ -161,57 +144,62 @@ class _Chat:
             elif prompt.startswith("/") and prompt[1:].isalpha():
                 self._output.say(f"there is no command {prompt}: write /tools, /usage, /quit or a prompt")
             elif prompt:
-                stop = self._follow(prompt)
-        if stop != "suspended" and self._person is not None:
-            self._output.say(f"Go on: {self._again}")
-            return ExitCode.DONE
-        return _CODES.get(stop, ExitCode.FAILED)
+                stop = self._run(stream(prompt))
+        if stop == "suspended" or not self.person:
+            return _ENDS[stop][0]
+        self._output.say(f"Go on: {self._again}")
+        return ExitCode.DONE
 
     def _prompt(self) -> str | None:
         """Returns the next line without spaces around it; None at the end of the input."""
-        while True:
-            try:
-                if self._person is not None:
-                    self._output.say("> ", end="")
-                line = sys.stdin.buffer.readline(READ_LIMIT_BYTES + 1)
-                break
-            except KeyboardInterrupt:
-                if self._is_interrupted or self._person is None:
-                    raise
-                self._is_interrupted = True
-                self._output.say("\nCtrl-C again leaves, as /quit does")
+        try:
+            if self.person:
+                self._output.say("> ", end="")
+            line = sys.stdin.buffer.readline(READ_LIMIT_BYTES + 1)
+        except KeyboardInterrupt:
+            self._is_interrupted = self._is_interrupted or not self.person
+            self._interrupt()
+            self._output.say("\nCtrl-C again leaves, as /quit does")
+            return ""
         self._is_interrupted = False
         if len(line) > READ_LIMIT_BYTES:
             raise Stop(ExitCode.WRONG_USAGE, f"a prompt is longer than {READ_LIMIT_BYTES:,} bytes")
         try:
             return line.decode().strip() if line else None
         except UnicodeDecodeError as error:
-            message = f"the prompt is not UTF-8: byte {error.start} is {line[error.start]:#04x}"
-            raise Stop(ExitCode.WRONG_USAGE, message) from error
+            raise Stop(ExitCode.WRONG_USAGE, f"a prompt is not UTF-8: byte {error.start}") from error
 
-    def _follow(self, prompt: str | None) -> str:
+    def _interrupt(self) -> None:
+        """Counts a Ctrl-C, and leaves at the second before the next prompt.
+
+        Raises:
+            KeyboardInterrupt: It is the second.
+        """
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+        self._is_interrupted = True
+
+    def _run(self, events: AsyncGenerator[toolwire.AgentEvent]) -> str:
         """Runs the agent, shows what it does, and returns why it stopped."""
-        self._loop.call_soon_threadsafe(self._start, prompt)
+        self._loop.call_soon_threadsafe(self._start, events)
         while True:
             try:
                 item = self._items.get()
                 if isinstance(item, toolwire.AgentEvent):
                     self._show(item)
                 elif isinstance(item, asyncio.Task):
-                    return self._end(cast("asyncio.Task[toolwire.AgentResult[Any]]", item))
+                    return self._end()
                 elif item[1].set_running_or_notify_cancel():
                     self._end_line()
-                    item[1].set_result(None if self._person is None else self._person(item[0]))
+                    item[1].set_result(self.person and self.person(item[0]))
             except KeyboardInterrupt:
-                if self._is_interrupted:
-                    raise
-                self._is_interrupted = True
-                self._loop.call_soon_threadsafe(self._cancel)
+                self._interrupt()
+                self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
-    def _start(self, prompt: str | None) -> None:
+    def _start(self, events: AsyncGenerator[toolwire.AgentEvent]) -> None:
         async def follow() -> toolwire.AgentResult[Any] | None:
             result = None
-            async with aclosing(self._stream(prompt)) as events:
+            async with aclosing(events):
                 async for event in events:
                     result = event.result
                     self._items.put(event)
@@ -220,30 +208,25 @@ class _Chat:
         self._task = self._loop.create_task(follow())
         self._task.add_done_callback(self._items.put)
 
-    def _cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    def _end(self, task: asyncio.Task[toolwire.AgentResult[Any]]) -> str:
+    def _end(self) -> str:
+        """Says how the run ended, and returns why it stopped."""
         self._end_line()
-        if task.cancelled() and self._person is None:
-            raise KeyboardInterrupt
-        if task.cancelled():
-            self._output.say("interrupted")
-            return "interrupted"
-        result = task.result()
-        self._usage += result.usage
-        if result.text and not self._has_text:
-            self._output.result(result.text)
-        if result.stop == "suspended":
-            table = request_table(result.pending, is_terminal=self._output.is_terminal)
-            self._output.say(f"The chat waits for {count_of(len(result.pending), 'decision')}:\n\n{table}\n")
-            self._output.say(f"Decide:  toolwire approvals show {result.pending[0].id[:10]}\nGo on:   {self._again}")
-        elif result.error is not None:
-            self._output.say(f"the model failed ({result.error.kind}): {cut(str(result.error), 300)}")
-        elif result.stop != "answered":
-            self._output.say(_WORDS.get(result.stop, f"the run ended: {result.stop}"))
-        return result.stop
+        task = self._task
+        result = None if task is None or task.cancelled() else task.result()
+        stop = "interrupted" if result is None else result.stop
+        words = _ENDS[stop][1]
+        if result is not None:
+            self._usage += result.usage
+            if result.text and not self._has_text:
+                self._output.result(result.text)
+            if result.error is not None:
+                words += f" ({result.error.kind}): {_cut(str(result.error), _ERROR_CHARACTERS)}"
+            if result.pending:
+                words += f":\n\n{request_table(result.pending, is_terminal=self._output.is_terminal)}\n\n"
+                words += f"Decide:  toolwire approvals show {result.pending[0].id[:10]}\nGo on:   {self._again}"
+        if words:
+            self._output.say(words)
+        return stop
 
     def _show(self, event: toolwire.AgentEvent) -> None:
         call = event.tool
@@ -262,15 +245,14 @@ class _Chat:
             self._say_call(call, self._calls[call.call_id])
         elif isinstance(call, toolwire.ToolCompleted):
             text = self._calls.pop(call.call_id, call.tool)
-            is_next = self._last == call.call_id
-            self._say_call(call, f"= {'' if is_next else f'{text}: '}{call.error or _json(call.result)}")
+            of_call = "" if self._last == call.call_id else f"{text}: "
+            self._say_call(call, f"= {of_call}{call.error or _json(call.result)}")
 
     def _say_call(self, call: toolwire.ToolEvent, text: str) -> None:
-        """Writes a line about a call. A call of a program or of a sub-agent stands below it."""
+        """Writes a line about a call. The calls of a program or a sub-agent are set in below it."""
         self._end_line()
-        indent = "  " * max(call.call_id.count("/"), 1)
-        self._last = call.call_id
-        self._output.say(indent + cut(text, shutil.get_terminal_size((100, 24)).columns - len(indent) - 1))
+        self._last, indent = call.call_id, "  " * max(call.call_id.count("/"), 1)
+        self._output.say(indent + _cut(text, shutil.get_terminal_size((100, 24)).columns - len(indent) - 1))
 
     def _end_line(self) -> None:
         if self._is_inside_line:
@@ -282,7 +264,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def cut(text: str, characters: int) -> str:
+def _cut(text: str, characters: int) -> str:
     """Returns the text on one line, cut to a number of characters."""
     line = one_line(text)
     return line if len(line) <= characters else f"{line[: max(characters - 3, 0)]}..."
