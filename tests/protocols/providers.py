@@ -77,6 +77,8 @@ class Fault:
     """The part of the stream's bytes that is sent."""
     breaks: bool = False
     """True if the connection breaks at the cut; else the stream ends there as if it were whole."""
+    holds: bool = False
+    """True if the server is silent after the cut, until the client leaves."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -113,9 +115,11 @@ class _Handler(BaseHTTPRequestHandler):
         sent = content[: int(len(content) * fault.share)]
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Content-Length", str(len(content) if fault.breaks else len(sent)))
+        self.send_header("Content-Length", str(len(content) if fault.breaks or fault.holds else len(sent)))
         self.end_headers()
         self.wfile.write(sent)
+        if fault.holds:
+            self.connection.recv(1)
         self.close_connection = True
         return None
 

@@ -116,6 +116,8 @@ def background_loop() -> Generator[asyncio.AbstractEventLoop]:
         if not asyncio.all_tasks(loop):
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_TIDY_UP_S)
+        if not thread.is_alive():
+            loop.close()
 
 
 def leave(code: int) -> NoReturn:

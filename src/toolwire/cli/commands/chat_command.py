@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from functools import partial
 from queue import SimpleQueue
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -87,15 +87,16 @@ def chat(
     options = [("--model", model), *(("--tools", tool) for tool in tools), ("--base-url", base_url)]
     options += [("--store", store), ("--conversation", name)]
     again = shlex.join(part for option in options if option[1] is not None for part in option if part)
-    with background_loop() as loop, open_store(store, make=True) as opened:
+    with background_loop() as loop:
         talk = _Chat(loop, output, f"toolwire chat {again}")
         registry = registry_of(tools, approver=talk.ask if talk.person else None)
         honour(None, registry, output)
         # A person takes time to decide. Without one, a silent server must not keep the process.
         budget = toolwire.Budget(turns=turns, seconds=None if talk.person else toolwire.Budget().seconds)
-        agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
-        waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
-        raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
+        with open_store(store, make=True) as opened:
+            agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
+            waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
+            raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
 
 
 class _Chat:
@@ -107,7 +108,7 @@ class _Chat:
         self._loop, self._output, self._again = loop, output, again
         self._items = SimpleQueue[Any]()
         """Events, requests with their answers, and ended tasks, from the loop to the main thread."""
-        self._task: asyncio.Task[toolwire.AgentResult[Any] | None] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._usage = Usage()
         self._calls: dict[str, str] = {}
         """The calls that run, as text, by id."""
@@ -131,7 +132,7 @@ class _Chat:
         """Follows the prompts until the end, and before them a run that `waits`. Returns the exit code."""
         if self.person:
             self._output.say(f"{count_of(len(registry), 'tool')}. Write a prompt, or /tools, /usage or /quit.")
-        stop = self._run(stream(None)) if waits else "answered"
+        stop, prompt = self._run(stream(None)) if waits else "answered", None
         while stop == "answered" or (self.person and stop != "suspended"):
             prompt = self._prompt()
             if prompt is None or prompt == "/quit":
@@ -147,7 +148,8 @@ class _Chat:
                 stop = self._run(stream(prompt))
         if stop == "suspended" or not self.person:
             return _ENDS[stop][0]
-        self._output.say(f"Go on: {self._again}")
+        # After the end of the input, the line of the last prompt is still open.
+        self._output.say(("" if prompt else "\n") + f"Go on: {self._again}")
         return ExitCode.DONE
 
     def _prompt(self) -> str | None:
@@ -157,8 +159,9 @@ class _Chat:
                 self._output.say("> ", end="")
             line = sys.stdin.buffer.readline(READ_LIMIT_BYTES + 1)
         except KeyboardInterrupt:
-            self._is_interrupted = self._is_interrupted or not self.person
-            self._interrupt()
+            if self._is_interrupted or not self.person:
+                raise
+            self._is_interrupted = True
             self._output.say("\nCtrl-C again leaves, as /quit does")
             return ""
         self._is_interrupted = False
@@ -169,16 +172,6 @@ class _Chat:
         except UnicodeDecodeError as error:
             raise Stop(ExitCode.WRONG_USAGE, f"a prompt is not UTF-8: byte {error.start}") from error
 
-    def _interrupt(self) -> None:
-        """Counts a Ctrl-C, and leaves at the second before the next prompt.
-
-        Raises:
-            KeyboardInterrupt: It is the second.
-        """
-        if self._is_interrupted:
-            raise KeyboardInterrupt
-        self._is_interrupted = True
-
     def _run(self, events: AsyncGenerator[toolwire.AgentEvent]) -> str:
         """Runs the agent, shows what it does, and returns why it stopped."""
         self._loop.call_soon_threadsafe(self._start, events)
@@ -188,31 +181,31 @@ class _Chat:
                 if isinstance(item, toolwire.AgentEvent):
                     self._show(item)
                 elif isinstance(item, asyncio.Task):
-                    return self._end()
+                    return self._end(cast("asyncio.Task[toolwire.AgentResult[Any] | None]", item))
                 elif item[1].set_running_or_notify_cancel():
                     self._end_line()
                     item[1].set_result(self.person and self.person(item[0]))
             except KeyboardInterrupt:
-                self._interrupt()
+                if self._is_interrupted:
+                    raise
+                self._is_interrupted = True
                 self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def _start(self, events: AsyncGenerator[toolwire.AgentEvent]) -> None:
         async def follow() -> toolwire.AgentResult[Any] | None:
-            result = None
+            last = None
             async with aclosing(events):
-                async for event in events:
-                    result = event.result
-                    self._items.put(event)
-            return result
+                async for last in events:
+                    self._items.put(last)
+            return last and last.result
 
         self._task = self._loop.create_task(follow())
         self._task.add_done_callback(self._items.put)
 
-    def _end(self) -> str:
+    def _end(self, task: asyncio.Task[toolwire.AgentResult[Any] | None]) -> str:
         """Says how the run ended, and returns why it stopped."""
         self._end_line()
-        task = self._task
-        result = None if task is None or task.cancelled() else task.result()
+        result = None if task.cancelled() else task.result()
         stop = "interrupted" if result is None else result.stop
         words = _ENDS[stop][1]
         if result is not None:
@@ -222,7 +215,7 @@ class _Chat:
             if result.error is not None:
                 words += f" ({result.error.kind}): {_cut(str(result.error), _ERROR_CHARACTERS)}"
             if result.pending:
-                words += f":\n\n{request_table(result.pending, is_terminal=self._output.is_terminal)}\n\n"
+                words += f":\n{request_table(result.pending, is_terminal=self._output.is_terminal)}\n"
                 words += f"Decide:  toolwire approvals show {result.pending[0].id[:10]}\nGo on:   {self._again}"
         if words:
             self._output.say(words)
@@ -260,8 +253,7 @@ class _Chat:
         self._is_inside_line, self._last = False, ""
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+_json = partial(json.dumps, ensure_ascii=False)
 
 
 def _cut(text: str, characters: int) -> str:
