@@ -69,7 +69,9 @@ def refused(*more: str, model: str = "openai:m", stdin: bytes = b"Pay.\n") -> En
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
 def test_a_chat_in_a_pipe_streams_calls_and_answers(server: Provider, tools: str, name: str) -> None:
     server.script, server.requests[:] = [PROVIDERS[name][1], PROVIDERS[name][2], PROVIDERS[name][2]], []
-    ended = chat("--base-url", server.url, "--tools", tools, model=f"{name}:m", stdin=b"Pay.\n\n And now? \n/quit\nNever.\n")
+    ended = chat(
+        "--base-url", server.url, "--tools", tools, model=f"{name}:m", stdin=b"Pay.\n\n And now? \n/quit\nNever.\n"
+    )
     calls = '  pay(amount=50)\n  = "paid 50"\n'
     assert ended == Ended(code=0, stdout="Paid 5, and not 50.\n" * 2, stderr=calls)
     assert [("And now?" in str(request), "Never" in str(request)) for request in server.requests] == [

@@ -189,6 +189,7 @@ class _Chat:
                 if self._is_interrupted:
                     raise
                 self._is_interrupted = True
+                self._output.say("\ninterrupting; Ctrl-C again leaves at once")
                 self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def _start(self, events: AsyncGenerator[toolwire.AgentEvent]) -> None:
