@@ -42,6 +42,8 @@ MORE = {
     "toolwire.builtin.code_execution": {"sandbox"},
     "toolwire.builtin.program_record": {"sandbox"},
     "toolwire.builtin.tool_groups": {"catalogue"},
+    "toolwire.cli.chat_models": {"models"},
+    "toolwire.cli.commands.chat_command": {"models"},
     "toolwire.cli.commands.mcp_command": {"vocabulary"},
     "toolwire.cli.config_watch": {"vocabulary"},
     "toolwire.cli.display": {"vocabulary"},

@@ -106,18 +106,23 @@ def _awaited(future: Future[T], seconds: float, asking: Asking | None) -> T:
 
 @contextmanager
 def background_loop() -> Generator[asyncio.AbstractEventLoop]:
-    """Gives an event loop that runs in another thread. A task that does not end keeps it until `leave`."""
+    """Gives an event loop that runs in another thread. Tasks that have not ended stop where they are."""
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True)
+
+    def run() -> None:
+        loop.run_forever()
+        if asyncio.all_tasks(loop):
+            # Python would report them at a normal exit. `leave` sees this thread, and ends the process without one.
+            threading.Event().wait()
+        loop.close()
+
+    thread = threading.Thread(target=run, name=_THREAD, daemon=True)
     thread.start()
     try:
         yield loop
     finally:
-        if not asyncio.all_tasks(loop):
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(_TIDY_UP_S)
-        if not thread.is_alive():
-            loop.close()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_TIDY_UP_S)
 
 
 def leave(code: int) -> NoReturn:

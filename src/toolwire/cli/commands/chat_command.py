@@ -87,25 +87,26 @@ def chat(
     options = [("--model", model), *(("--tools", tool) for tool in tools), ("--base-url", base_url)]
     options += [("--store", store), ("--conversation", name)]
     again = shlex.join(part for option in options if option[1] is not None for part in option if part)
-    with background_loop() as loop:
-        talk = _Chat(loop, output, f"toolwire chat {again}")
-        registry = registry_of(tools, approver=talk.ask if talk.person else None)
-        honour(None, registry, output)
-        # A person takes time to decide. Without one, a silent server must not keep the process.
-        budget = toolwire.Budget(turns=turns, seconds=None if talk.person else toolwire.Budget().seconds)
-        with open_store(store, make=True) as opened:
-            agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
-            waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
-            raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
+    talk = _Chat(output, f"toolwire chat {again}")
+    registry = registry_of(tools, approver=talk.ask if talk.person else None)
+    honour(None, registry, output)
+    # A person takes time to decide. Without one, a silent server must not keep the process.
+    budget = toolwire.Budget(turns=turns, seconds=None if talk.person else toolwire.Budget().seconds)
+    with open_store(store, make=True) as opened, background_loop() as talk.loop:
+        agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
+        waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
+        raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
 
 
 class _Chat:
     """One chat. The agent runs on a loop in another thread. The main thread has the terminal, and gets Ctrl-C."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, output: Output, again: str) -> None:
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, output: Output, again: str) -> None:
         self.person = asking(None)
         """Asks the person at the terminal; None without one."""
-        self._loop, self._output, self._again = loop, output, again
+        self._output, self._again = output, again
         self._items = SimpleQueue[Any]()
         """Events, requests with their answers, and ended tasks, from the loop to the main thread."""
         self._task: asyncio.Task[Any] | None = None
@@ -174,7 +175,7 @@ class _Chat:
 
     def _run(self, events: AsyncGenerator[toolwire.AgentEvent]) -> str:
         """Runs the agent, shows what it does, and returns why it stopped."""
-        self._loop.call_soon_threadsafe(self._start, events)
+        self.loop.call_soon_threadsafe(self._start, events)
         while True:
             try:
                 item = self._items.get()
@@ -190,7 +191,7 @@ class _Chat:
                     raise
                 self._is_interrupted = True
                 self._output.say("\ninterrupting; Ctrl-C again leaves at once")
-                self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+                self.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def _start(self, events: AsyncGenerator[toolwire.AgentEvent]) -> None:
         async def follow() -> toolwire.AgentResult[Any] | None:
@@ -200,7 +201,7 @@ class _Chat:
                     self._items.put(last)
             return last and last.result
 
-        self._task = self._loop.create_task(follow())
+        self._task = self.loop.create_task(follow())
         self._task.add_done_callback(self._items.put)
 
     def _end(self, task: asyncio.Task[toolwire.AgentResult[Any] | None]) -> str:
