@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
@@ -10,10 +9,13 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -107,6 +109,9 @@ def _awaited(future: Future[T], seconds: float, asking: Asking | None) -> T:
 @contextmanager
 def background_loop() -> Generator[asyncio.AbstractEventLoop]:
     """Gives an event loop that runs in another thread. Tasks that have not ended stop where they are."""
+    # `toolwire --version` imports this module too, and asyncio is slow to import.
+    import asyncio
+
     loop = asyncio.new_event_loop()
 
     def run() -> None:

@@ -36,8 +36,8 @@ EPILOG = f"""\b
 Examples:
   toolwire chat --model openai:gpt-x-mini --tools tools.py
   toolwire chat --model anthropic:claude-x --tools tools.py
-  echo "What is due?" | toolwire chat --model gemini:gemini-x \\
-    --tools tools.py
+  echo "What is due?" |
+    toolwire chat --model gemini:gemini-x --tools tools.py
   toolwire chat --model openai:local --tools tools.py \\
     --base-url http://127.0.0.1:8000/v1
 
@@ -94,14 +94,16 @@ def chat(
     budget = toolwire.Budget(turns=turns, seconds=None if talk.person else toolwire.Budget().seconds)
     with open_store(store, make=True) as opened, background_loop() as talk.loop:
         agent = toolwire.Agent("assistant", asked, registry, store=opened, budget=budget)
+        talk.stream = partial(agent.stream, conversation=name)
         waits = bool(opened.runs(conversation=name, status="suspended", limit=1))
-        raise typer.Exit(talk.follow_prompts(partial(agent.stream, conversation=name), registry, waits=waits))
+        raise typer.Exit(talk.follow_prompts(registry, waits=waits))
 
 
 class _Chat:
     """One chat. The agent runs on a loop in another thread. The main thread has the terminal, and gets Ctrl-C."""
 
     loop: asyncio.AbstractEventLoop
+    stream: Callable[[str | None], AsyncGenerator[toolwire.AgentEvent]]
 
     def __init__(self, output: Output, again: str) -> None:
         self.person = asking(None)
@@ -123,17 +125,11 @@ class _Chat:
         self._items.put((request, answer))
         return await asyncio.wrap_future(answer)
 
-    def follow_prompts(
-        self,
-        stream: Callable[[str | None], AsyncGenerator[toolwire.AgentEvent]],
-        registry: toolwire.ToolRegistry,
-        *,
-        waits: bool,
-    ) -> ExitCode:
+    def follow_prompts(self, registry: toolwire.ToolRegistry, *, waits: bool) -> ExitCode:
         """Follows the prompts until the end, and before them a run that `waits`. Returns the exit code."""
         if self.person:
             self._output.say(f"{count_of(len(registry), 'tool')}. Write a prompt, or /tools, /usage or /quit.")
-        stop, prompt = self._run(stream(None)) if waits else "answered", None
+        stop, prompt = self._run(None) if waits else "answered", None
         while stop == "answered" or (self.person and stop != "suspended"):
             prompt = self._prompt()
             if prompt is None or prompt == "/quit":
@@ -146,7 +142,7 @@ class _Chat:
             elif prompt.startswith("/") and prompt[1:].isalpha():
                 self._output.say(f"there is no command {prompt}: write /tools, /usage, /quit or a prompt")
             elif prompt:
-                stop = self._run(stream(prompt))
+                stop = self._run(prompt)
         if stop == "suspended" or not self.person:
             return _ENDS[stop][0]
         # After the end of the input, the line of the last prompt is still open.
@@ -173,16 +169,16 @@ class _Chat:
         except UnicodeDecodeError as error:
             raise Stop(ExitCode.WRONG_USAGE, f"a prompt is not UTF-8: byte {error.start}") from error
 
-    def _run(self, events: AsyncGenerator[toolwire.AgentEvent]) -> str:
+    def _run(self, prompt: str | None) -> str:
         """Runs the agent, shows what it does, and returns why it stopped."""
-        self.loop.call_soon_threadsafe(self._start, events)
+        self.loop.call_soon_threadsafe(self._start, prompt)
         while True:
             try:
                 item = self._items.get()
+                if isinstance(item, asyncio.Task):
+                    break
                 if isinstance(item, toolwire.AgentEvent):
                     self._show(item)
-                elif isinstance(item, asyncio.Task):
-                    return self._end(cast("asyncio.Task[toolwire.AgentResult[Any] | None]", item))
                 elif item[1].set_running_or_notify_cancel():
                     self._end_line()
                     item[1].set_result(self.person and self.person(item[0]))
@@ -192,11 +188,12 @@ class _Chat:
                 self._is_interrupted = True
                 self._output.say("\ninterrupting; Ctrl-C again leaves at once")
                 self.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+        return self._end(cast("asyncio.Task[toolwire.AgentResult[Any] | None]", item))
 
-    def _start(self, events: AsyncGenerator[toolwire.AgentEvent]) -> None:
+    def _start(self, prompt: str | None) -> None:
         async def follow() -> toolwire.AgentResult[Any] | None:
             last = None
-            async with aclosing(events):
+            async with aclosing(self.stream(prompt)) as events:
                 async for last in events:
                     self._items.put(last)
             return last and last.result
@@ -229,7 +226,7 @@ class _Chat:
             self._end_line()
             self._has_text = False
             if event.attempt > 1:
-                self._output.say("the stream broke off: the reply begins again")
+                self._output.say("the stream broke off: its reply is void, and another begins")
         elif event.type == "text" and len(event.agent) == 1:
             self._has_text, self._is_inside_line = True, not event.text.endswith("\n")
             if not self._output.write(event.text):
