@@ -18,7 +18,7 @@ def model_of(named: str, base_url: str | None) -> Model:
     """Returns the model of a text such as `openai:gpt-x-mini`, at the address `base_url` if there is one.
 
     Raises:
-        Stop: There is no such provider, its SDK or its key is missing, or the address is none.
+        Stop: There is no such provider, its SDK or its key is missing, or the address is not one.
     """
     provider, _, name = named.partition(":")
     if provider not in _CLASSES or not name.strip():

@@ -116,7 +116,7 @@ class _Chat:
         self._calls: dict[str, str] = {}
         """The calls that run, as text, by id."""
         self._last = ""
-        """The id of the call in the line before; empty if that line is no call."""
+        """The id of the call that the last line is about; else empty."""
         self._is_inside_line = self._has_text = self._is_interrupted = False
 
     async def ask(self, request: toolwire.ApprovalRequest) -> toolwire.Decision | None:
