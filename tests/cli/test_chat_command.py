@@ -13,9 +13,10 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here, run_process
 from tests.cli.conftest import Write
+from tests.patience import PATIENCE_S
 from tests.protocols.providers import Fault, Provider, provider
 from tests.session.test_broken_streams import PROVIDERS
-from toolwire import Store
+from toolwire import Caller, Store
 
 TOOLS = '''
 from toolwire import tool
@@ -228,6 +229,14 @@ def test_a_conversation_that_is_not_one_of_this_model_is_named(server: Provider,
     assert chat(*words, "--conversation", "c-2").code == 0
     ended = refused(*words, "--conversation", "c-2", model="anthropic:m")
     assert (ended.code, "is in the protocol 'openai', and this model speaks 'anthropic'" in ended.stderr) == (2, True)
+
+
+def test_a_conversation_in_use_is_named(tools: str, store: str) -> None:
+    with Store.open(f"sqlite:///{store}") as opened:
+        lease = opened.hold_conversation("c-3", caller=Caller(agent="assistant")).result(PATIENCE_S)
+        ended = refused("--base-url", "http://127.0.0.1:9", "--tools", tools, "--conversation", "c-3")
+        lease.release().result(PATIENCE_S)
+    assert (ended.code, ended.stdout, "conversation 'c-3'" in ended.stderr) == (1, "", True)
 
 
 def test_rules_of_the_folder_hold(server: Provider, tools: str) -> None:

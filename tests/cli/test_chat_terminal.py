@@ -18,16 +18,18 @@ from tests.cli.conftest import Write
 from tests.cli.test_chat_command import calls_of
 from tests.patience import PATIENCE_S
 from tests.protocols.providers import Fault, Provider, provider
-from tests.session.test_broken_streams import PROVIDERS
+from tests.session.test_broken_streams import CALL_START, PROVIDERS, chat_stream
 
 TOOLS = '''
 import asyncio
-from toolwire import CallContext, tool
+from toolwire import Agent, CallContext, tool
 
 @tool(permission="confirm")
 def pay(amount: int) -> str:
     """Pays."""
     return f"paid {amount}"
+
+clerk = Agent("clerk", None, [pay]).as_tool("Pays bills.")
 
 async def ask(amount: int, context: CallContext) -> str:
     """Asks."""
@@ -112,6 +114,15 @@ def test_a_person_answers_the_question_of_a_tool(server: Provider, words: list[s
     server.script = [calls_of("openai", "ask"), TEXT]
     code, seen = typed(words, ("> ", "Ask.\n"), ("? ", "a\n"), (": ", "red\n"), (ANSWER, "/quit\n"))
     assert (code, '"red it is"' in seen) == (0, True)
+
+
+def test_a_sub_agent_is_asked_about_and_its_calls_stand_below_its_own(server: Provider, words: list[str]) -> None:
+    call = {**CALL_START, "function": {"name": "clerk", "arguments": '{"task": "Pay 50."}'}}
+    delegates = chat_stream({"role": "assistant", "content": None, "tool_calls": [call]}, reason="tool_calls")
+    server.script = [delegates, CALLS, TEXT, TEXT]
+    code, seen = typed(words, ("> ", "Pay.\n"), ("? ", "y\n"), (ANSWER, "/quit\n"))
+    assert (code, "agent      clerk\r\n" in seen) == (0, True)
+    assert '    = pay(amount=50): "paid 50"\r\n  = clerk(task="Pay 50."): ' in seen
 
 
 @pytest.mark.parametrize("undecided", ["l\n", CTRL_C])
