@@ -35,7 +35,6 @@ from toolwire.models import Usage
 EPILOG = f"""\b
 Examples:
   toolwire chat --model openai:gpt-x-mini --tools tools.py
-  toolwire chat --model anthropic:claude-x --tools tools.py
   echo "What is due?" |
     toolwire chat --model gemini:gemini-x --tools tools.py
   toolwire chat --model openai:local --tools tools.py \\
@@ -61,7 +60,6 @@ _ENDS: dict[str, tuple[ExitCode, str]] = {
     "model": (ExitCode.FAILED, "the model failed"),
 }
 """The exit code and the words for each reason why a run stops."""
-_ERROR_CHARACTERS = 300
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -71,12 +69,8 @@ def chat(
     context: typer.Context,
     model: Annotated[str, typer.Option(metavar="PROVIDER:NAME", help="The provider is openai, anthropic or gemini.")],
     tools: ToolsOption,
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The address of another server with the provider's API.")
-    ] = None,
-    conversation: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on with this conversation; a new name begins one.")
-    ] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="A server with the provider's API.")] = None,
+    conversation: Annotated[str | None, typer.Option(metavar="NAME", help="Go on with this chat, or name it.")] = None,
     store: StoreOption = None,
     turns: Annotated[int, typer.Option(metavar="N", min=1, help="Requests to the model for a prompt, at most.")] = 20,
 ) -> None:
@@ -212,7 +206,7 @@ class _Chat:
             if result.text and not self._has_text:
                 self._output.result(result.text)
             if result.error is not None:
-                words += f" ({result.error.kind}): {_cut(str(result.error), _ERROR_CHARACTERS)}"
+                words += f" ({result.error.kind}): {_cut(str(result.error), 300)}"
             if result.pending:
                 words += f":\n{request_table(result.pending, is_terminal=self._output.is_terminal)}\n"
                 words += f"Decide:  toolwire approvals show {result.pending[0].id[:10]}\nGo on:   {self._again}"
@@ -232,13 +226,13 @@ class _Chat:
             if not self._output.write(event.text):
                 raise typer.Exit(ExitCode.DONE)
         elif isinstance(call, toolwire.ToolStarted):
-            fields = ", ".join(f"{name}={_json(value)}" for name, value in call.arguments.items())
-            self._calls[call.call_id] = f"{call.tool}({fields})"
+            fields = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()]
+            self._calls[call.call_id] = f"{call.tool}({', '.join(fields)})"
             self._say_call(call, self._calls[call.call_id])
         elif isinstance(call, toolwire.ToolCompleted):
             text = self._calls.pop(call.call_id, call.tool)
             of_call = "" if self._last == call.call_id else f"{text}: "
-            self._say_call(call, f"= {of_call}{call.error or _json(call.result)}")
+            self._say_call(call, f"= {of_call}{call.error or json.dumps(call.result, ensure_ascii=False)}")
 
     def _say_call(self, call: toolwire.ToolEvent, text: str) -> None:
         """Writes a line about a call. The calls of a program or a sub-agent are set in below it."""
@@ -250,9 +244,6 @@ class _Chat:
         if self._is_inside_line:
             self._output.write("\n")
         self._is_inside_line, self._last = False, ""
-
-
-_json = partial(json.dumps, ensure_ascii=False)
 
 
 def _cut(text: str, characters: int) -> str:
