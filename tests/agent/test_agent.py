@@ -14,15 +14,18 @@ from pydantic import BaseModel
 from tests.agent.worlds import Bank, calls, conversation_is_well_formed
 from toolwire import (
     Agent,
+    ApprovalRequest,
     Budget,
     Caller,
     ConfigurationError,
+    Decision,
     DecisionRefused,
     Session,
     Store,
     ToolRegistry,
     ToolSpec,
 )
+from toolwire.approvals import rule_for
 from toolwire.models import ModelFailed, Price, Request, Usage
 from toolwire.testing import ScriptedModel
 
@@ -376,6 +379,20 @@ async def test_labels_of_earlier_runs_hold_in_the_next(agent_store: Any) -> None
         assert "person" in result.messages[-2]["content"]
     else:
         assert result.stop == "suspended"
+
+
+async def test_a_rule_that_a_person_keeps_for_the_session_holds_in_the_next_run(agent_store: Any) -> None:
+    bank, asked = Bank(permission="confirm"), list[str]()
+
+    def approve(request: ApprovalRequest) -> Decision:
+        asked.append(request.tool)
+        return Decision(verdict="approve", remember=rule_for(request, scope="session"))
+
+    model = ScriptedModel([calls("pay", amount=5), "Paid."] * 2 + [calls("pay", amount=6), "Paid."])
+    agents = [Agent("clerk", model, bank.tools, store=agent_store, approver=approve) for _ in range(3)]
+    for agent in agents if agent_store is not None else agents[:1] * 3:
+        await agent.run("Pay.", conversation="c")
+    assert (bank.paid, asked) == ([5, 5, 6], ["pay", "pay"])
 
 
 async def test_a_document_of_somebody_else_is_never_overwritten(store: Store) -> None:

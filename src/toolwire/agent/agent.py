@@ -275,6 +275,7 @@ class Agent(Generic[Output], Traced):
                 path=(self.name,),
             )
             _join(session, run, self._memory.last_session(session))
+            await self._memory.restore_rules(session, run.history)
             return await self._go_on(run, prompts, decisions)
 
     async def _go_on(

@@ -80,6 +80,9 @@ class ProcessMemory:
             gone, _ = self._kept.popitem(last=False)
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
 
+    async def restore_rules(self, session: Session, history: History) -> None:
+        """Restores the rules that people kept in earlier runs. Those of this process come from the last session."""
+
     async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:  # noqa: ARG002 - has no runs
         """Returns the runs on record that the history lacks, the oldest first."""
         return ()
@@ -130,6 +133,11 @@ class StoreMemory:
         name, value = session.conversation, history.document(session.protocol.name)
         version = self._versions[name]
         self._versions[name] = await self._store.asave_document(name, value, version=version, caller=session.caller)
+
+    async def restore_rules(self, session: Session, history: History) -> None:
+        if history.runs:
+            restore = session._restore_rules  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            await asyncio.to_thread(restore, history.runs)
 
     async def unheld_runs(self, session: Session, history: History) -> Sequence[RunInfo]:
         known, limit = set(history.runs), RUNS_READ

@@ -256,15 +256,15 @@ class Passes:
             )
         return view.run_id
 
-    def restore_rules(self, run_id: str | None = None) -> None:
-        """Restores the rules that people chose to keep: those of the workspace, and those of this run and its session.
+    def restore_rules(self, *run_ids: str) -> None:
+        """Restores the rules that people chose to keep: those of the workspace, and those of these runs' sessions.
 
         A rule is restored only if this session's policy accepts its decider.
         """
         policy = self._scope().policy
         for request, decision in self.store.remembered():
             rule = decision.remember
-            if rule is None or not (rule.scope == "workspace" or request.run_id == run_id):
+            if rule is None or not (rule.scope == "workspace" or request.run_id in run_ids):
                 continue
             if policy.refuses(decision, request) is None:
                 policy.restore(narrowed(rule, request))

@@ -379,13 +379,20 @@ class Session(Traced, Observed):
     def _belong_to(self, agent_run: object, before: Session | None) -> Tracer | None:
         """Makes later turns part of an agent's run, and returns the tracer.
 
-        The turns know the labels and URLs that the session `before` has read. With a store, the conversation's record
-        knows them.
+        The turns know the labels and URLs that the session `before` has read, and the rules that people kept for it.
+        With a store, the record of the conversation knows them.
         """
         self._scope = replace(self._scope, agent_run=agent_run)
         if before is not None:
             self._taints, self._urls, self._first = before._taints, before._urls, before._first  # noqa: SLF001 - as self
+            for rule in before._scope.policy.remembered:  # noqa: SLF001 - as self
+                self._scope.policy.restore(rule)
         return self._scope.tracer
+
+    def _restore_rules(self, runs: Sequence[str]) -> None:
+        """Restores the rules that people kept for the session in these runs. Waits for the store."""
+        if self._passes is not None:
+            self._passes.restore_rules(*runs)
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
