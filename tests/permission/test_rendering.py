@@ -51,7 +51,7 @@ def test_a_rendering_says_all_there_is() -> None:
         "attempt    2: it may have run already\n"
         "expires    2027-01-15 08:00:00 UTC (1 d 3 h)\n"
         "request    a_1c\n"
-        "call       c1 of run r_9, made by the program r_9/1\n"
+        "call       c1 of run r_9, made by the call r_9/1\n"
         "arguments\n"
         '  "amount": 5\n'
         '  "to": "Ada\\u202e"\n'

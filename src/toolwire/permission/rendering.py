@@ -92,7 +92,7 @@ def _arguments(request: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def _place(request: ApprovalRequest) -> str:
-    inside = f", made by the program {request.parent}" if request.parent else ""
+    inside = f", made by the call {request.parent}" if request.parent else ""
     run = f" of run {request.run_id}" if request.run_id not in ("", request.call_id) else ""
     return f"{request.call_id}{run}{inside}"
 
