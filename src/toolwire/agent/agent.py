@@ -197,7 +197,7 @@ class Agent(Generic[Output], Traced):
 
         The model gives a `task` in words, or the fields of `input_model`. Principal, labels, deadline, budget and
         `state` are those of the run above. Its approvals and questions are among that run's `pending`. An agent that
-        stops without an answer is a failed result that says why.
+        stops without an answer is a failed result that says why. One call has at most 100 replies of its model.
         """
         return agent_tool(self, description, input_model=input_model, name=name or self.name)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -18,12 +20,13 @@ from toolwire.protocols.streaming import ReplyStream, TextDelta
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Problem, Reply
+from toolwire.vocabulary.errors import ConfigurationError
 
 ATTEMPTS = 3
 """Requests for one reply whose streams break off. All other retries are those of the provider's SDK."""
 
 NOTE_CHARACTERS = 60_000
-"""Characters of a noted reply in one note, which may have 65,536 bytes: the text is ASCII."""
+"""Characters of a noted reply in one note, which may have 65,536 bytes: they need no escapes."""
 
 EMPTY = Problem(message="It has no text and calls no tool. Write the answer as text, or call a tool.", repaired=False)
 """The reason why a reply without an answer is refused, such as one that is only a thought."""
@@ -34,6 +37,10 @@ INTERRUPTED = "the user stopped it"
 
 class TimeIsUp(Exception):
     """The seconds of the budget ended while a model was asked."""
+
+
+class NotesFull(Exception):
+    """A sub-agent has written more replies than its call can note: about 100, or fewer that are large."""
 
 
 async def drive(run: AgentRun) -> AgentResult[Any]:
@@ -61,6 +68,8 @@ async def _drive(run: AgentRun) -> AgentResult[Any]:
             return run.result("model", error=failed)
         except TimeIsUp:
             return run.result("seconds")
+        except NotesFull:
+            return run.result("turns")
         if (result := run.take(await act(run, reply))) is not None:
             return result
 
@@ -96,6 +105,7 @@ async def ask(run: AgentRun) -> Reply:
     Raises:
         ModelFailed: The model gave no reply.
         TimeIsUp: The budget's seconds ended before.
+        NotesFull: The reply of a sub-agent cannot be noted.
         ConfigurationError: The owner's `shorten` failed.
     """
     request, attempt, has_shortened = await _request(run), 1, False
@@ -231,13 +241,16 @@ def note_reply(run: AgentRun, reply: Reply) -> None:
     """Notes a reply of a sub-agent for the next pass of its tool, before its calls start.
 
     Raises:
-        ConfigurationError: The notes of the call are full.
+        NotesFull: The notes of the call are full.
     """
     assert run.below is not None
-    text = json.dumps(kept(reply))
+    text = b64encode(zlib.compress(json.dumps(kept(reply)).encode())).decode()
     pieces = [text[at : at + NOTE_CHARACTERS] for at in range(0, len(text), NOTE_CHARACTERS)]
     for number, piece in enumerate(pieces, 1):
-        run.below.note({"reply": piece, "part": number, "of": len(pieces)})
+        try:
+            run.below.note({"reply": piece, "part": number, "of": len(pieces)})
+        except ConfigurationError as error:
+            raise NotesFull from error
 
 
 def noted_replies(notes: Sequence[Any]) -> deque[Reply]:
@@ -246,5 +259,5 @@ def noted_replies(notes: Sequence[Any]) -> deque[Reply]:
     for note in notes:
         text = note["reply"] if note["part"] == 1 else text + note["reply"]
         if note["part"] == note["of"]:
-            replies.append(read(json.loads(text)))
+            replies.append(read(json.loads(zlib.decompress(b64decode(text)))))
     return replies

@@ -70,7 +70,7 @@ class AgentRun:
     noted: deque[Reply] = field(default_factory=deque[Reply])
     """The replies of an earlier pass over that tool, which are not asked for again."""
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """The paths of the sub-agents of the whole run, by the ids of the calls that they work for."""
+    """The paths of the agents that calls belong to, by the ids of the calls. A sub-agent's is that of its own call."""
     tracer: Tracer | None = None
     unreadable: int = 0
     """Number of the last replies in a row that could not be read."""
@@ -88,10 +88,10 @@ class AgentRun:
             return None
 
         async def tell(event: ToolEvent) -> None:
-            above = event.call_id.rpartition("/")[0]
-            while above and above not in paths:
-                above = above.rpartition("/")[0]
-            await emit(AgentEvent(type="tool", agent=paths.get(above, own), tool=event))
+            path = paths.get(event.parent, own)
+            # Calls of a program have its id as their parent only, and their own ids say nothing of it.
+            paths.setdefault(event.call_id, path)
+            await emit(AgentEvent(type="tool", agent=path, tool=event))
 
         return tell
 

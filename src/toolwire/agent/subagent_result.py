@@ -12,7 +12,7 @@ _WITHOUT_ANSWER: dict[Stop, tuple[FailureKind, str]] = {
     "declined": ("tool_error", "could not do it"),
     "stopped": ("interrupted", "was stopped by a person"),
     "unreadable": ("tool_error", "wrote four replies in a row that could not be read"),
-    "turns": ("limit", "stopped without an answer: the turns of the budget are used up"),
+    "turns": ("limit", "stopped without an answer: its turns are used up"),
     "tokens": ("limit", "stopped without an answer: the tokens of the budget are used up"),
     "cost": ("limit", "stopped without an answer: the cost of the budget is reached"),
     "seconds": ("limit", "stopped without an answer: the time of the budget is over"),
