@@ -25,7 +25,9 @@ class Company:
         self.payer_model = ScriptedModel([*first, "Payer paid."])
         first = [] if is_resumed else [calls("code_execution", code=PROGRAM)]
         self.coder_model = ScriptedModel([*first, "Coder paid."])
-        first = [] if is_resumed else [[("payer", {"task": "Pay."}), ("coder", {"task": "Pay."}), ("pay", {"amount": 3})]]
+        first = (
+            [] if is_resumed else [[("payer", {"task": "Pay."}), ("coder", {"task": "Pay."}), ("pay", {"amount": 3})]]
+        )
         self.lead_model = ScriptedModel([*first, "All paid."])
         clerk = Agent("clerk", self.clerk_model, self.bank.tools)
         payer = Agent("payer", self.payer_model, [clerk.as_tool("Pays."), *self.bank.tools])
@@ -173,7 +175,7 @@ async def test_a_large_reply_of_a_child_is_noted_in_pieces(store: Store) -> None
         writer = Agent("writer", child, [ToolSpec.from_function(write, permission="confirm")])
         return Agent("lead", ScriptedModel(replies), [writer.as_tool("Writes.")], store=store)
 
-    text = "".join(random.choices("abcdüé\"\n", k=150_000))
+    text = "".join(random.choices('abcdüé"\n', k=150_000))
     child = ScriptedModel([calls("write", text=text)])
     result = await lead([calls("writer", task="Write.")], child).run("Write.", conversation="c")
     child = ScriptedModel(["Written."])
@@ -185,7 +187,9 @@ async def test_a_reply_of_3_mb_is_told_to_the_child_and_goes_on(store: Store) ->
     bank = Bank()
     child = ScriptedModel([calls("pay", amount="9" * 3_000_000), calls("pay", amount=5), "Paid."])
     payer = Agent("payer", child, bank.tools).as_tool("Pays.")
-    result = await Agent("lead", ScriptedModel([calls("payer", task="Pay."), "Done."]), [payer], store=store).run("Pay.")
+    result = await Agent("lead", ScriptedModel([calls("payer", task="Pay."), "Done."]), [payer], store=store).run(
+        "Pay."
+    )
     assert (result.text, bank.paid) == ("Done.", [5])
     assert "the limit is 262144" in child.requests[1].messages[-1]["content"]
 

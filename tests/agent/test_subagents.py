@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from mcp import Client
 from pydantic import BaseModel, Field, field_validator
 
+from mcp import Client
 from tests.agent.worlds import Bank, calls, conversation_is_well_formed
 from toolwire import Agent, AgentResult, Budget, CallContext, Caller, Rule, Session, ToolRegistry, ToolServer, ToolSpec
 from toolwire.middleware import Cache, Retry
@@ -61,7 +61,12 @@ async def test_the_fields_of_a_model_are_checked_before_the_child_is_asked() -> 
     lead = ScriptedModel([*wrong, calls("pay_bill", amount=5, to="bob"), "Done."])
     result = await Agent("lead", lead, [tool]).run("Pay.")
     told = [message["content"] for message in result.messages if message["role"] == "tool"]
-    assert ["amount" in told[0], "we do not pay eve" in told[1], "to" in told[2], told[3]] == [True, True, True, "Paid."]
+    assert ["amount" in told[0], "we do not pay eve" in told[1], "to" in told[2], told[3]] == [
+        True,
+        True,
+        True,
+        "Paid.",
+    ]
     assert [request.messages[0]["content"] for request in child.requests] == ['{"amount":5,"to":"bob"}']
 
 
@@ -231,7 +236,11 @@ async def test_a_child_works_in_a_plain_session_and_called_directly() -> None:
     child = ScriptedModel([calls("pay", amount=5), "Paid."] * 3)
     tool = Agent("payer", child, bank.tools, budget=Budget(turns=2)).as_tool("Pays.")
     function = {"name": "payer", "arguments": '{"task": "Pay."}'}
-    reply = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    reply = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
     turn = await Session([tool], protocol="openai").turn(reply)
     assert (turn.results[0].data, bank.paid) == ("Paid.", [5])
     registry = ToolRegistry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -130,7 +131,7 @@ async def test_an_unreadable_reply_is_told() -> None:
     assert [turn.reply.is_refused for turn in world.turns] == [True, False]
 
 
-@pytest.mark.parametrize("option", [{"deadline_s": 1.0}, {"events": print}, {"caller": Caller(principal="eve")}])
+@pytest.mark.parametrize("option", [{"events": print}, {"caller": Caller(principal="eve")}])
 async def test_options_of_the_running_call_are_refused(option: dict[str, Any]) -> None:
     registry, said_by = ToolRegistry(), list[str]()
 
@@ -144,6 +145,26 @@ async def test_options_of_the_running_call_are_refused(option: dict[str, Any]) -
 
     await Session(registry, protocol="openai").turn(reply("delegate"))
     assert [f"leave {next(iter(option))}= out" in text for text in said_by] == [True]
+
+
+@pytest.mark.parametrize(("above", "own"), [(0.1, 60.0), (60.0, 0.1), (None, 0.1)])
+async def test_the_earlier_deadline_counts(above: float | None, own: float) -> None:
+    registry, turns = ToolRegistry(), list[Turn]()
+
+    @registry.register
+    async def wait() -> None:
+        """Waits."""
+        await asyncio.Event().wait()
+
+    lead = ToolRegistry()
+
+    @lead.register
+    async def delegate(context: CallContext) -> None:
+        """Delegates."""
+        turns.append(await Session(registry, protocol="openai").turn(call("wait"), deadline_s=own, below=context))
+
+    await Session(lead, protocol="openai").turn(reply("delegate"), deadline_s=above)
+    assert [turn.results[0].failure and turn.results[0].failure.kind for turn in turns] == ["timeout"] * (own < 1)
 
 
 async def test_a_session_with_a_store_of_its_own_is_refused(store: RunStore) -> None:

@@ -220,7 +220,8 @@ class Agent(Generic[Output], Traced):
             history=History(),
             spending=spending,
             state=state,
-            emit=None if above is None else above.emit,
+            # A call in the background has no reader of events.
+            emit=None if above is None or context.scope.events is None else above.emit,
             path=path,
             below=context,
             noted=noted_replies(context.notes),

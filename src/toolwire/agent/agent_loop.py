@@ -77,7 +77,7 @@ async def _drive(run: AgentRun) -> AgentResult[Any]:
 async def act(run: AgentRun, reply: Reply) -> Turn:
     """Runs the calls of a reply."""
     if run.below is not None:
-        return await run.session.turn(reply, below=run.below)
+        return await run.session.turn(reply, deadline_s=run.spending.left_s, below=run.below)
     return await whole_turn(run, run.session.turn(reply, deadline_s=run.spending.left_s, events=run.tool_events))
 
 

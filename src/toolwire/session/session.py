@@ -260,8 +260,8 @@ class Session(Traced, Observed):
         events. `caller` replaces the session's caller for this turn.
 
         With `below`, the context of a running tool, the calls are calls of that tool: its turn's rules, deadline,
-        labels, events and record hold for them, beside this session's tools and rules. The agent is that of the
-        session's caller. If a call waits for a person, the tool ends here and is called again after the decision.
+        labels, events and record hold for them, beside this session's tools and rules. The earlier deadline counts. The
+        agent is that of the session's caller. If a call waits for a person, the tool ends here and is called again after the decision.
 
         Raises:
             ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, an option
@@ -269,19 +269,20 @@ class Session(Traced, Observed):
             DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
         """
         if below is not None:
-            refuse_options_below(deadline_s=deadline_s, events=events, caller=caller, store=self._passes)
-            return await self._turn_below(reply, below)
+            refuse_options_below(events=events, caller=caller, store=self._passes)
+            async with framed(self._scope, deadline_s=deadline_s, events=None, caller=None) as scope:
+                return await self._turn_below(reply, below, scope)
         if deadline_s is None and events is None and caller is None:
             return await self._read(reply, self._scope)
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             return await self._read(reply, scope)
 
-    async def _turn_below(self, reply: Any, context: CallContext) -> Turn:
-        read = read_reply(reply, self._scope, self.protocol)
+    async def _turn_below(self, reply: Any, context: CallContext, scope: Scope) -> Turn:
+        read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         if not read.calls:
             return self._dialogue.without_calls(read)
-        results, end = await run_below(read.calls, context, self._scope, self._finish.entry)
+        results, end = await run_below(read.calls, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
         run: Run | None = context.scope.run

@@ -20,7 +20,7 @@ T = TypeVar("T")
 def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> Callable[[], Scope]:
     """Returns a function that gives the present scope of calls of `tools`, below calls of the scope `parent`.
 
-    The run, deadline, labels, secrets' key and tracer are the parent's. So is the caller, but for the name of its
+    The run, labels, secrets' key and tracer are the parent's. The earlier deadline counts. So is the caller, but for the name of its
     `agent`. Both policies judge each call.
 
     Raises:
@@ -58,6 +58,7 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
             states=own.states,
             visible=own.visible,
             groups=own.groups,
+            deadline=min((one for one in (over.deadline, own.deadline) if one is not None), default=None),
             depth=depth,
             end=own.end,
             agent_run=own.agent_run or over.agent_run,
