@@ -43,7 +43,10 @@ class AgentTeam:
 
 
 class CallSubagentTool(BaseTool):
-    """A tool by which an agent gives a task to another agent of its `AgentTeam`."""
+    """A tool by which an agent gives a task to another agent of its `AgentTeam`.
+
+    Rules are checked before there is a team, so a rule about a tool of another agent needs `optional=True`.
+    """
 
     effects = Effects(kinds=frozenset({"read"}))
 

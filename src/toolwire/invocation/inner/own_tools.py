@@ -20,8 +20,8 @@ T = TypeVar("T")
 def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> Callable[[], Scope]:
     """Returns a function that gives the present scope of calls of `tools`, below calls of the scope `parent`.
 
-    The run, labels, secrets' key and tracer are the parent's. The earlier deadline counts. So is the caller, but for the name of its
-    `agent`. Both policies judge each call.
+    The run, labels, secrets' key and tracer are the parent's. So is the caller, but for the name of its `agent`. The
+    earlier deadline counts. Both policies judge each call, and a rule that a person keeps counts for both.
 
     Raises:
         ConfigurationError: `tools` is not a registry or a toolkit, it is too deep, or `agent` is not text.
@@ -45,7 +45,10 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
         over, own = parent(), tools._call_scope  # noqa: SLF001
         if joined is None or joined[0] is not over.policy or joined[1] is not own.policy:
             # Rules that a person keeps for one session must not count for other users of the registry.
-            joined = (over.policy, own.policy, JoinedPolicy(over.policy, own.policy.for_session(), over.caller))
+            child = own.policy.for_session()
+            for rule in over.policy.remembered:
+                child.restore(rule)
+            joined = (over.policy, own.policy, JoinedPolicy(over.policy, child, over.caller))
         return replace(
             over,
             caller=over.caller if agent is None else replace(over.caller, agent=agent),
