@@ -105,5 +105,5 @@ def make_subagent_tool(
     tool = agent_tool(agent, description, input_model=input_model, name=tool_name or agent.name).__tool__()
     function = tool.function
     assert function is not None
-    setattr(function, NEEDS_SCHEMA, "make_subagent_tool made it: write register_tool_function(function, **kwargs)")
+    setattr(function, NEEDS_SCHEMA, tool)
     return SubagentTool((function, {"json_schema": chat_form(tool)}))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.definition.from_function import FunctionShape, docs_of, name_of
+from toolwire.definition.from_function import NEEDS_SCHEMA, FunctionShape, docs_of, name_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.schema_function import signature_of
 from toolwire.definition.shape import ParameterKind
@@ -153,7 +153,13 @@ def from_chat_form(
         docs = docs_of(function, None if signature is None else signature.names)
         said, parameters = docs.text, _with_texts(parameters, docs.parameters)
     name = read.name or _name(function)
-    return from_schema(name, said, parameters, None, function, given=given)
+    made: Tool | None = getattr(function, NEEDS_SCHEMA, None)
+    if made is None:
+        return from_schema(name, said, parameters, None, function, given=given)
+    kinds = made.effects.kinds
+    tool = from_schema(name, said, parameters, None, function, effects=kinds, check=made.check, given=given)
+    tool.is_delegating, tool.inner_tools = made.is_delegating, made.inner_tools
+    return tool
 
 
 def _with_texts(parameters: Mapping[str, Any], texts: Mapping[str, str]) -> Mapping[str, Any]:

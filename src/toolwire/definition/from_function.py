@@ -98,13 +98,15 @@ def from_function(
 
 
 NEEDS_SCHEMA = "__toolwire_needs_schema__"
-"""The attribute of a function whose parameters only a schema tells: what to write to register it."""
+"""The attribute of a function whose parameters only a schema tells: the tool that it was made for."""
 
 
 def _refuse_without_schema(function: Callable[..., Any], name: str) -> None:
-    advice = getattr(function, NEEDS_SCHEMA, None)
-    if advice is not None:
-        raise RegistrationError(f"{name!r} cannot be registered without its schema: {advice}")
+    if hasattr(function, NEEDS_SCHEMA):
+        raise RegistrationError(
+            f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
+            "write toolkit.register_tool_function(function, **register_kwargs)"
+        )
 
 
 def tool_of(value: Any) -> Tool:
