@@ -103,17 +103,13 @@ def require(context: CallContext) -> Any:
 
 @pytest.mark.parametrize("tool", [ask, require])
 async def test_questions_at_any_depth_are_the_lead_s(store: Store, tool: Any) -> None:
-    def lead(is_resumed: bool) -> tuple[Agent[Any], list[ScriptedModel]]:
-        first = [] if is_resumed else [calls(tool.__name__)]
-        models = [ScriptedModel([*first, "Asked."])]
-        clerk = Agent("clerk", models[0], [tool])
-        for name, below in (("payer", clerk), ("lead", None)):
-            first = [] if is_resumed else [calls("clerk" if name == "payer" else "payer", task="Ask.")]
-            models.append(ScriptedModel([*first, "Asked."]))
-            tools = [clerk.as_tool("Asks.")] if below is not None else [payer.as_tool("Asks.")]
-            agent = Agent(name, models[-1], tools, store=store if name == "lead" else None)
-            payer = agent
-        return agent, models
+    def lead(*, is_resumed: bool) -> tuple[Agent[Any], list[ScriptedModel]]:
+        names = ["payer", "clerk", tool.__name__]
+        scripts: list[list[Any]] = [[calls(name, **({"task": "Ask."} if name != names[2] else {}))] for name in names]
+        models = [ScriptedModel([*([] if is_resumed else script), "Asked."]) for script in scripts]
+        clerk = Agent("clerk", models[2], [tool])
+        payer = Agent("payer", models[1], [clerk.as_tool("Asks.")])
+        return Agent("lead", models[0], [payer.as_tool("Asks.")], store=store), models
 
     first, _ = lead(is_resumed=False)
     result = await first.run("Ask.", conversation="c")
@@ -123,7 +119,7 @@ async def test_questions_at_any_depth_are_the_lead_s(store: Store, tool: Any) ->
     decision = {"request_id": request.id, "verdict": "answer", "answer": "red"}
     result = await again.run(conversation="c", decisions=[decision])
     assert (result.stop, result.text) == ("answered", "Asked.")
-    assert models[0].requests[0].messages[-1]["content"] == "They say red."
+    assert models[2].requests[0].messages[-1]["content"] == "They say red."
     assert [len(model.requests) for model in models] == [1, 1, 1]
 
 

@@ -260,8 +260,9 @@ class Session(Traced, Observed):
         events. `caller` replaces the session's caller for this turn.
 
         With `below`, the context of a running tool, the calls are calls of that tool: its turn's rules, deadline,
-        labels, events and record hold for them, beside this session's tools and rules. The earlier deadline counts. The
-        agent is that of the session's caller. If a call waits for a person, the tool ends here and is called again after the decision.
+        labels, events and record hold for them, beside this session's tools and rules, and the earlier deadline counts.
+        The agent is that of the session's caller. If a call waits for a person, the tool ends here and is called again
+        after the decision.
 
         Raises:
             ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, an option
