@@ -34,10 +34,16 @@ class World:
 
     provider: Provider
     voice: Voice
-    model: Any
-    retrying: Any
-    """The same model, whose SDK makes a request twice more."""
+    closes: list[Any] = field(default_factory=list[Any])
+    """What closes the clients of the models."""
     paid: list[int] = field(default_factory=list[int])
+
+    def __post_init__(self) -> None:
+        self.model = self.make(retries=0)
+
+    def make(self, *, retries: int) -> Any:
+        """A model whose SDK makes a request again so often."""
+        return _model(self.voice.api, self.voice.protocol, self.provider.url, retries, self.closes)
 
     def pay(self, amount: int) -> str:
         """Pays an amount."""
@@ -67,11 +73,11 @@ def server() -> Iterator[Provider]:
 async def world(request: pytest.FixtureRequest, server: Provider) -> AsyncIterator[World]:
     """Each way to ask a model."""
     api, protocol = WAYS[request.param]
-    voice, closes = Voice(api, protocol), list[Any]()
-    models = [_model(api, protocol, server.url, retries, closes) for retries in (0, 2)]
+    voice = Voice(api, protocol)
     server.script[:], server.requests[:], server.rule, server.closes = [], [], voice.rule, 0
-    yield World(provider=server, voice=voice, model=models[0], retrying=models[1])
-    for close in closes:
+    found = World(provider=server, voice=voice)
+    yield found
+    for close in found.closes:
         await close()
 
 

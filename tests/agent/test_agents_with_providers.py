@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import time
 from typing import Any
 
@@ -87,7 +88,7 @@ async def test_a_fault_is_a_result_and_the_run_goes_on(world: World, fault: str)
 
 
 async def test_the_sdk_makes_a_request_again_when_the_provider_says_when(world: World) -> None:
-    agent = world.agent(model=world.retrying)
+    agent = world.agent(model=world.make(retries=2))
     fault = Fault(status=429, headers=(("retry-after-ms", "20"), ("retry-after", "0.02")))
     world.script(world.call(5), fault, fault, world.voice.reply("Paid."))
     events = [event async for event in agent.stream("Pay.", conversation="c")]
@@ -97,9 +98,8 @@ async def test_the_sdk_makes_a_request_again_when_the_provider_says_when(world: 
     await goes_on(world, agent, asked=4)
 
 
-@pytest.mark.parametrize("breaks", [False, True], ids=["ends", "breaks"])
 @pytest.mark.parametrize("broken", ["text", "calls"])
-async def test_a_stream_that_is_cut_anywhere_is_asked_for_again(world: World, broken: str, breaks: bool) -> None:
+async def test_a_stream_that_is_cut_anywhere_is_asked_for_again(world: World, broken: str) -> None:
     for at in range(16):
         conversation, agent = f"c{at}", world.agent()
         world.paid.clear()
@@ -107,7 +107,7 @@ async def test_a_stream_that_is_cut_anywhere_is_asked_for_again(world: World, br
         call, text = world.call(5), world.voice.reply("Paid, and that was all.")
         # Behind the end of a reply, the chat API tells its usage.
         whole = [event for event in (call if broken == "calls" else text) if event.get("choices") != []]
-        cut = Fault(events=tuple(whole), share=at / 16, breaks=breaks)
+        cut = Fault(events=tuple(whole), share=at / 16, breaks=at % 2 == 1)
         script = [cut, call, text] if broken == "calls" else [call, cut, text]
         world.script(*script)
         events = [event async for event in agent.stream("Pay.", conversation=conversation)]
@@ -131,7 +131,7 @@ async def test_a_stream_that_is_cut_anywhere_is_asked_for_again(world: World, br
 
 async def test_three_cuts_end_the_run_and_it_goes_on(world: World) -> None:
     agent = world.agent()
-    cut = Fault(events=tuple(world.call(5)), share=0.9)
+    cut = Fault(events=tuple(world.call(5)), share=0.5)
     world.script(cut, cut, cut)
     events = [event async for event in agent.stream("Pay.", conversation="c")]
     result = events[-1].result
@@ -167,12 +167,12 @@ async def test_an_answer_of_ten_megabytes_is_read(world: World) -> None:
     agent, words = world.agent(), "word " * (LONG // 5)
     world.script(world.voice.reply(words), world.voice.reply("Shorter."))
     result = await agent.run("Write.", conversation="c")
-    # A text protocol reads no reply of this length: its calls may be anywhere.
-    is_native = world.model.protocol == world.voice.api
-    assert (result.stop, result.text) == ("answered", words if is_native else "Shorter."), result.error
-    asked = len(world.provider.requests)
-    assert asked == (1 if is_native else 2)
-    assert is_native or "Write a shorter one" in str(world.provider.requests[-1])
+    # A text protocol reads no reply of this length, and the responses API sends each text three times. The model is told
+    # that it is too long, and the same request is not made again.
+    is_read = world.model.protocol in ("openai", "anthropic", "gemini")
+    assert (result.stop, result.text) == ("answered", words if is_read else "Shorter."), result.error
+    asked = 1 if is_read else 2
+    assert is_read or re.search("Write less|Write a shorter one", str(world.provider.requests[-1]))
     await goes_on(world, agent, asked=asked)
 
 
@@ -185,7 +185,7 @@ async def test_arguments_of_ten_megabytes_are_refused_and_the_model_is_told(worl
     world.script(world.voice.reply("", ("note", {"text": "word " * (LONG // 5)})), world.voice.reply("Noted."))
     result = await agent.run("Write.", conversation="c")
     assert (result.stop, result.text) == ("answered", "Noted."), result.error
-    assert "Write less" in str(result.messages[2:]) or "Write a shorter one" in str(result.messages[2:])
+    assert re.search("Write less|Write a shorter one", str(world.provider.requests[1]))
     await goes_on(world, agent, asked=2)
 
 

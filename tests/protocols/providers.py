@@ -127,6 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(content) if fault.breaks or fault.is_silent else len(sent)))
+            # Without it a client would take the connection for its next request.
+            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(sent)
         if fault.is_silent:
