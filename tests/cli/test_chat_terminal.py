@@ -47,7 +47,7 @@ TAKE_TERMINAL += "os.execv(sys.argv[1], sys.argv[1:])"
 """Makes standard input the terminal that Ctrl-C comes from."""
 
 CALLS, TEXT = PROVIDERS["openai"][1:3]
-CUT = Fault(events=tuple(TEXT), share=0.6, holds=True)
+CUT = Fault(events=tuple(TEXT), share=0.6, is_silent=True)
 CTRL_C, ANSWER = "\x03", "Paid 5, and not 50.\r\n> "
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -37,6 +37,10 @@ class Provider:
         """The next answers: each a body, a list of events that are streamed, or a `Fault`."""
         self.requests: list[dict[str, Any]] = []
         """The bodies that came in, in order."""
+        self.rule: Callable[[dict[str, Any]], None] | None = None
+        """A further check of each body."""
+        self.closes = 0
+        """Number of silent answers whose client closed the connection."""
 
 
 @contextmanager
@@ -77,8 +81,10 @@ class Fault:
     """The part of the stream's bytes that is sent."""
     breaks: bool = False
     """True if the connection breaks at the cut; else the stream ends there as if it were whole."""
-    holds: bool = False
-    """True if the server is silent after the cut, until the client leaves."""
+    is_silent: bool = False
+    """True if nothing follows the cut until the client closes the connection. With share 0 not even a status comes."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further headers of an error, such as `retry-after`."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -90,6 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
         check = next(rule for part, rule in RULES.items() if part in self.path)
         try:
             state.requests.append(check_body(sent, check))
+            if state.rule is not None:
+                state.rule(state.requests[-1])
         except AssertionError as error:
             return self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}))
         answer = state.script.pop(0)
@@ -99,9 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, "application/json", json.dumps(answer))
         return self._send(200, "text/event-stream", "".join(map(_event, answer)))
 
-    def _send(self, status: int, kind: str, text: str) -> None:
+    def _send(self, status: int, kind: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         content = text.encode()
         self.send_response(status)
+        for header in headers:
+            self.send_header(*header)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -110,18 +120,28 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, fault: Fault) -> None:
         if fault.status != 200:
             error = {"error": {"message": fault.words, "code": fault.status, "type": "fault"}}
-            return self._send(fault.status, "application/json", json.dumps(error))
+            return self._send(fault.status, "application/json", json.dumps(error), fault.headers)
         content = "".join(map(_event, fault.events)).encode()
         sent = content[: int(len(content) * fault.share)]
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Content-Length", str(len(content) if fault.breaks or fault.holds else len(sent)))
-        self.end_headers()
-        self.wfile.write(sent)
-        if fault.holds:
-            self.connection.recv(1)
+        if sent or not fault.is_silent:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Length", str(len(content) if fault.breaks or fault.is_silent else len(sent)))
+            # Without it a client would take the connection for its next request.
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(sent)
+        if fault.is_silent:
+            self._wait_for_close()
         self.close_connection = True
         return None
+
+    def _wait_for_close(self) -> None:
+        self.connection.settimeout(PATIENCE_S)
+        with suppress(ConnectionError):
+            assert self.connection.recv(1) == b"", "the client sent more"
+        state: Provider = self.server.state  # type: ignore[attr-defined]
+        state.closes += 1
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Nothing is printed."""

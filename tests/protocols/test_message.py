@@ -397,6 +397,7 @@ def test_a_stream_holds_encrypted_data_up_to_a_limit(size: int, is_refused: bool
     assert len(json.dumps(found.message)) < size + 1_000
     if is_refused:
         assert "The stream of the reply is longer than 16,777,216 characters." in found.problems[0].message
+        assert found.is_complete
 
 
 def _grown(pieces: int) -> None:

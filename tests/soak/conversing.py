@@ -118,7 +118,7 @@ async def _all_turns(store: Store, part: Part, moments: Moments, answer: Any) ->
                 return turns
             turns.append({"mark": secrets.token_hex(4), "tools": list(MADE[len(turns) % len(MADE)])})
             save()
-            _write(part.noted, {"mark": turns[-1]["mark"]})
+            write_line(part.noted, {"mark": turns[-1]["mark"]})
         turn = await _turn(session, store, turns, part)
         kinds = [result.failure.kind if result.failure else "success" for result in turn.results]
         turns[-1]["results"] = [
@@ -163,7 +163,8 @@ def _session(store: Store, part: Part, moments: Moments, answer: Any) -> Session
     return Session(tools, protocol="openai", store=kept, conversation=CONVERSATION, approver=approver)
 
 
-def _write(path: Path, line: Mapping[str, Any]) -> None:
+def write_line(path: Path, line: Mapping[str, Any]) -> None:
+    """Adds a line to a file of effects or notes, on the disk before this returns."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, (json.dumps(line) + "\n").encode())
     os.fsync(descriptor)
@@ -173,7 +174,7 @@ def _write(path: Path, line: Mapping[str, Any]) -> None:
 def _tools(store: Store, part: Part, moments: Moments) -> list[Any]:
     def effect(tool: str, mark: str, key: str = "") -> None:
         moments.passed()
-        _write(part.effects, {"tool": tool, "mark": mark, "key": key})
+        write_line(part.effects, {"tool": tool, "mark": mark, "key": key})
         moments.passed()
 
     def pay(mark: str) -> str:

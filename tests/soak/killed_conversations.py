@@ -65,10 +65,12 @@ def soak(new_url: Callable[[int], str], kills: int, seed: int, *, turns: int = T
     return toll
 
 
-def lives(part: Part, *, dies_after_s: float | None = None) -> tuple[list[Any], bool]:
+def lives(
+    part: Part, *, dies_after_s: float | None = None, work: Callable[[Part, Any], None] = converse
+) -> tuple[list[Any], bool]:
     """The messages of the process, and whether it was killed. One whose answer never comes is killed as it asks."""
     here, there = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=converse, args=(part, there))
+    process = SPAWN.Process(target=work, args=(part, there))
     process.start()
     there.close()
     try:

@@ -219,9 +219,9 @@ async def _shorten(run: AgentRun, limit_tokens: int | None, before: tuple[str, l
         name = run.parts.name
         view = await shorten_by_owner(run.parts.shorten, history.view, protocol, tools, agent=name)
     else:
-        view = shorten_history(
-            history.view, protocol, tools, limit_tokens=limit_tokens, count=history.count, before=before
-        )
+        # A provider that refuses the history has shown that its earlier count does not tell the size of the rest.
+        count = None if limit_tokens is None else history.count
+        view = shorten_history(history.view, protocol, tools, limit_tokens=limit_tokens, count=count, before=before)
     if view is not history.view:
         history.shorten(view)
 

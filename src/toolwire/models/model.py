@@ -23,7 +23,15 @@ _OF_CLIENT = frozenset({"api_key", "base_url", "max_retries", "http_client", "or
 _CONNECTION_ERRORS = {"httpx": "HTTPError", "httpx2": "HTTPError", "aiohttp": "ClientError"}
 """The errors of the libraries that SDKs use, by module."""
 
-_TOO_LONG = ("context_length", "context length", "too long", "maximum number of tokens", "exceeds the max")
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context window",
+    "context limit",
+    "too long",
+    "maximum number of tokens",
+    "exceeds the max",
+)
 """Words by which providers say that a conversation is too long: they share no code of it."""
 
 

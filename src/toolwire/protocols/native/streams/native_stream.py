@@ -65,8 +65,11 @@ class NativeStream:
 
     @property
     def is_complete(self) -> bool:
-        """True if the provider has ended the reply. With `marks_end=False` the end of the input counts."""
-        return self._assembly.is_ended or not self._marks_end
+        """True if the provider has ended the reply. With `marks_end=False` the end of the input counts.
+
+        A reply above the limit is refused as too long, and not as one that broke off: nobody reads to its end.
+        """
+        return self._assembly.is_ended or not self._marks_end or self._left < 0
 
     def feed(self, delta: Any) -> list[StreamEvent]:
         """Returns the events of one piece: an SDK chunk or event, its mapping, or its JSON. None means no content.
