@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tests.agent.worlds import Bank, calls
@@ -24,3 +25,9 @@ async def lead(*tools: Any, replies: Any = (), **options: Any) -> AgentResult[An
     run = {name: options.pop(name) for name in ("caller", "state", "conversation") if name in options}
     model = options.pop("model", None) or ScriptedModel([*(replies or [calls("payer", task="Pay.")]), "Done."])
     return await Agent("lead", model, tools, **options).run("Go.", **run)
+
+
+def attempts_in(names: Mapping[str, Any]) -> list[Attempt]:
+    """The attempts of a module: its coroutine functions that take `is_protected` alone."""
+    functions = [value for value in names.values() if inspect.iscoroutinefunction(value)]
+    return [one for one in functions if list(inspect.signature(one).parameters) == ["is_protected"]]

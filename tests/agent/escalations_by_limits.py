@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from tests.agent.attempts import Attempt, attacker, lead
+from tests.agent.attempts import attacker, attempts_in, lead
 from tests.agent.escalations_by_rules import new_store
 from tests.agent.worlds import Bank, calls
 from toolwire import Agent, AgentTeam, Budget, CallSubagentTool, Rule, ToolRegistry, ToolSpec
@@ -162,6 +162,33 @@ async def a_program_of_a_child_of_a_child_reads_and_the_lead_sends(is_protected:
     return sent == ["x"]
 
 
+async def resumed_sending(sends: list[Any], *, is_protected: bool) -> bool:
+    """A child reads, another waits for a person. A new process goes on, and then sends."""
+    sent, bank = list[str](), Bank("confirm")
+    read, send = labelled(sent, is_protected=is_protected)
+    async with new_store() as store:
+
+        def agent(*replies: Any) -> Agent[Any]:
+            reader = attacker(bank, calls("read"), tools=[read], name="reader")
+            payer = attacker(bank, *sends[:2] if replies[0] != sends[2] else sends[1:2], tools=[*bank.tools, send])
+            return Agent("lead", ScriptedModel(replies), [reader, payer, send], store=store)
+
+        first = [("reader", {"task": "Read."}), ("payer", {"task": "Pay."})]
+        result = await agent(first).run("Go.", conversation="c")
+        decisions = [{"request_id": one.id, "verdict": "approve"} for one in result.pending]
+        await agent(sends[2], "Done.").run(conversation="c", decisions=decisions)
+    assert bank.paid == [5]
+    return sent == ["x"]
+
+
+async def a_child_reads_before_a_restart_and_the_lead_sends_after_it(is_protected: bool) -> bool:
+    return await resumed_sending([calls("pay", amount=5), "Paid.", calls("send", text="x")], is_protected=is_protected)
+
+
+async def a_child_reads_before_a_restart_and_another_sends_after_it(is_protected: bool) -> bool:
+    return await resumed_sending([calls("pay", amount=5), calls("send", text="x"), "Done."], is_protected=is_protected)
+
+
 class Report(BaseModel):
     """The end of the work."""
 
@@ -262,8 +289,4 @@ async def a_team_is_called_that_the_lead_denies(is_protected: bool) -> bool:
     return await team_pays("payer", permissions={"call_subagent": "deny"} if is_protected else None)
 
 
-ATTEMPTS: list[Attempt] = [
-    value
-    for name, value in list(globals().items())
-    if name.startswith(("a_", "an_", "the_", "one_")) and callable(value)
-]
+ATTEMPTS = attempts_in(globals())

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.agent.attempts import Attempt, attacker, lead
+from tests.agent.attempts import attacker, attempts_in, lead
 from tests.agent.worlds import Bank, calls
 from toolwire import Agent, CallContext, Caller, Decision, DecisionRefused, Rule, Store, Toolkit, ToolRegistry
 from toolwire.approvals import rule_for
@@ -261,6 +261,4 @@ async def a_child_changes_its_arguments_after_an_approval(is_protected: bool) ->
     return bank.paid == [5]
 
 
-ATTEMPTS: list[Attempt] = [
-    value for name, value in list(globals().items()) if name.startswith(("a_", "an_", "the_")) and callable(value)
-]
+ATTEMPTS = attempts_in(globals())

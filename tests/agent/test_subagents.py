@@ -166,6 +166,24 @@ async def test_principal_and_state_are_those_of_the_run_and_the_agent_is_the_chi
     assert seen == [("ann", "clerk", "t")]
 
 
+async def test_the_state_of_an_agent_is_that_of_the_agents_below_it() -> None:
+    seen = list[tuple[str, str]]()
+
+    def look(token: str, user: str) -> str:
+        """Looks."""
+        seen.append((token, user))
+        return "ok"
+
+    tool = ToolSpec.from_function(look).bind("token").bind("user")
+    clerk = Agent("clerk", ScriptedModel([calls("look"), "Looked."]), [tool])
+    state = {"token": "of the payer", "user": "of the payer"}
+    model = ScriptedModel([calls("clerk", task="Look."), "Looked."])
+    payer = Agent("payer", model, [clerk.as_tool("Looks.")], state=state)
+    lead = Agent("lead", ScriptedModel([calls("payer", task="Look."), "Done."]), [payer.as_tool("Looks.")])
+    await lead.run("Look.", state={"user": "ann"})
+    assert seen == [("of the payer", "ann")]
+
+
 async def test_data_that_a_child_has_read_counts_for_its_lead_and_the_lead_s_for_the_child() -> None:
     sent = list[str]()
 

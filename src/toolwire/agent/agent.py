@@ -219,7 +219,7 @@ class Agent(Generic[Output], Traced):
             session=session,
             history=History(),
             spending=spending,
-            state=state,
+            state=self._state(state),
             # A call in the background has no reader of events.
             emit=None if above is None or context.scope.events is None else above.emit,
             path=path,

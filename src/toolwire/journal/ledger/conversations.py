@@ -68,17 +68,22 @@ def whose(run: RunStart) -> dict[str, str]:
     }
 
 
-def rejoined(connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float) -> tuple[str, ...]:
-    """Enters a run again that another process may have left. Returns the URLs that its conversation read.
+def rejoined(
+    connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
+) -> tuple[RunStart, tuple[str, ...]]:
+    """Enters a run again that another process may have left.
+
+    Returns the run with the labels of all data that the conversation read, those of its own calls included, and the
+    URLs that it read.
 
     Raises:
         DecisionRefused: `conversation_busy`.
     """
     if not run.conversation:
-        return ()
+        return run, ()
     state = locked(connection, sealer, run.conversation, run.caller, now)
     refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
-    return state.urls
+    return replace(run, taints=tuple(sorted(state.taints | set(run.taints)))), state.urls
 
 
 def has_read(

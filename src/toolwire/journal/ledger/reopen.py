@@ -43,7 +43,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
             raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
-        urls = rejoined(connection, sealer, start, database.owner, now)
+        start, urls = rejoined(connection, sealer, start, database.owner, now)
         append(connection, sealer, [run_event(start, "resumed", process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
