@@ -202,6 +202,8 @@ class MemoryStore:
         if run.is_leased:
             raise DecisionRefused("run_busy", f"another caller works on run {run_id!r}")
         run.is_leased = True
+        if run.outcome is None:
+            run.start = replace(run.start, taints=tuple(sorted(run.has_read)))
         run.restart()
         return run
 
