@@ -54,7 +54,7 @@ def _halves(text: str) -> Iterable[str]:
 Named = Sequence[tuple[str, str, dict[str, Any]]]
 
 
-def _chat(text: str, calls: Named, thought: str, signature: str) -> list[Any]:  # noqa: ARG001 - it signs nothing
+def _chat(text: str, calls: Named, thought: str, signature: str) -> list[Any]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if calls and not text else ""}]
     deltas += [{"reasoning_content": piece} for piece in _halves(thought)]
     deltas += [{"content": piece} for piece in _halves(text)]
@@ -134,7 +134,7 @@ def _gemini(text: str, calls: Named, thought: str, signature: str) -> list[Any]:
     return [*chunks, {"candidates": [end], "usageMetadata": used}]
 
 
-def _chat_rule(body: dict[str, Any], signed: dict[str, tuple[str, str]]) -> None:  # noqa: ARG001 - it signs nothing
+def _chat_rule(body: dict[str, Any], signed: dict[str, tuple[str, str]]) -> None:
     for message in body["messages"]:
         role = message["role"]
         assert role in ("system", "user", "assistant", "tool"), f"unknown role {role!r}"

@@ -32,10 +32,12 @@ async def recall(
     waiting = [one.run_id for one in runs if one.status in _OPEN]
     if decisions is not None and not waiting:
         raise ConfigurationError(f"Agent.run(decisions=...): conversation {conversation!r} waits for no decision")
-    if has_prompt and decisions is None and any(one.pending for one in runs):
-        raise ConfigurationError(
-            f"conversation {conversation!r} waits for decisions: give Agent.run(decisions=...) before the next prompt"
-        )
+    wanted = ConfigurationError(
+        f"conversation {conversation!r} waits for decisions: give Agent.run(decisions=...) before the next prompt"
+    )
+    refuses_prompt = has_prompt and decisions is None
+    if refuses_prompt and any(one.pending for one in runs):
+        raise wanted
     result: AgentResult[Any] | None = None
     for one in runs:
         given = decisions if one.run_id in waiting[-1:] else None
@@ -44,6 +46,9 @@ async def recall(
         if one.status == "stopped" and result is None:
             result = run.result("stopped")
         if result is not None and result.stop == "suspended":
+            # A call whose outcome a crash hid asks a person only now.
+            if refuses_prompt:
+                raise wanted
             return result
     return result
 
