@@ -32,7 +32,8 @@ class Voice:
     def reply(self, text: str = "", *calls: Call, thought: str = "") -> list[Any]:
         """The events of one reply."""
         if self.protocol != self.api and calls:
-            text, calls = text + get(self.protocol).render([ToolCall(name, given) for name, given in calls]), ()
+            text += str(get(self.protocol).render([ToolCall(name, given) for name, given in calls]))
+            calls = ()
         named = [(f"call_{next(self._numbers)}", *call) for call in calls]
         signature = base64.b64encode(f"signature {next(self._numbers)}".encode()).decode() if thought else ""
         if thought:

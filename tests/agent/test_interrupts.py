@@ -187,6 +187,7 @@ LEAVES = {"text": "text", "coroutine": "TOOL_COMPLETE"}
 async def test_leaving_the_events_ends_in_time_and_goes_on(place: Place, agent_store: Any, point: str) -> None:
     where, agent = POINTS[point], place.agent(agent_store)
     place.provider.script[:] = where.script(place.voice)
+    begun = 0.0
     async with aclosing(agent.stream("Go.", conversation="c")) as events:
         async for event in events:
             if (event.tool.type if event.tool else event.type) == LEAVES[point]:

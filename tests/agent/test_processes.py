@@ -12,7 +12,7 @@ import pytest
 
 from tests.patience import PATIENCE_S, until
 from tests.session.killed import KEY
-from toolwire import Agent, ConfigurationError, DecisionRefused, Store
+from toolwire import Agent, ConfigurationError, DecisionRefused, Store, ToolSpec
 from toolwire.testing import ScriptedModel
 
 WORK = """
@@ -138,3 +138,24 @@ async def test_one_process_at_a_time_works_on_a_conversation(tmp_path: Path, url
         assert told[0] == "paid"
         assert "It may have taken effect." in told[1]
     assert worker.notes.count("pay") == 1
+
+
+@pytest.mark.parametrize("is_here", [False, True], ids=["gone", "changed"])
+async def test_a_call_that_may_have_run_is_told_so_by_a_process_that_cannot_run_it(
+    tmp_path: Path, url: str, is_here: bool
+) -> None:
+    worker = Worker(tmp_path, url, "wait")
+    worker.until("pay", "wait")
+    worker.process.kill()
+    worker.process.communicate(timeout=PATIENCE_S)
+
+    async def changed_wait(until: int) -> None:
+        """Waits."""
+
+    tools = [ToolSpec.from_function(changed_wait, name="wait")] if is_here else []
+    with Store.open(url, key=KEY) as store:
+        result = await Agent("clerk", ScriptedModel(["Hello."]), [pay, *tools], store=store).run(conversation="c")
+    assert (result.stop, result.text) == ("answered", "Hello.")
+    told = [message["content"] for message in result.messages if message["role"] == "tool"]
+    assert told[0] == "paid"
+    assert told[1].startswith("'wait' began before, and its end is not on record; it was not run again: ")
