@@ -179,19 +179,25 @@ async def _goes_on(place: Place, agent: Agent[Any], where: Point) -> None:
     assert [message["content"] for message in result.messages if message["role"] == "user"] == ["Go.", "Next."]
 
 
-LEAVES = {"text": "text", "coroutine": "TOOL_COMPLETE"}
-"""The event at which a reader leaves. That of `coroutine` is the end of `pay`."""
+LEAVES = {
+    "text": ("text", "text", ""),
+    "coroutine": ("coroutine", "TOOL_COMPLETE", "pay"),
+    "unread": ("coroutine", "TOOL_START", "wait"),
+}
+"""The point, and the event at which a reader leaves. With `unread` the result of `pay` is in, and its event unread."""
 
 
-@pytest.mark.parametrize("point", LEAVES)
-async def test_leaving_the_events_ends_in_time_and_goes_on(place: Place, agent_store: Any, point: str) -> None:
+@pytest.mark.parametrize("leave", LEAVES)
+async def test_leaving_the_events_ends_in_time_and_goes_on(place: Place, agent_store: Any, leave: str) -> None:
+    point, *last = LEAVES[leave]
     where, agent = POINTS[point], place.agent(agent_store)
     place.provider.script[:] = where.script(place.voice)
     begun = 0.0
     async with aclosing(agent.stream("Go.", conversation="c")) as events:
         async for event in events:
-            if (event.tool.type if event.tool else event.type) == LEAVES[point]:
+            if last == ([event.tool.type, event.tool.tool] if event.tool else [event.type, ""]):
                 await asyncio.to_thread(until, lambda: where.is_reached(place))
+                await asyncio.to_thread(until, lambda: "pay" in place.ended or "pay" not in place.begun)
                 begun = time.monotonic()
                 break
     assert time.monotonic() - begun < where.limit_s

@@ -106,6 +106,8 @@ async def _with_observers(call: ToolCall, scope: Scope) -> Outcome:
     if span is not None:
         span.ended(outcome)
     if scope.events is not None:
+        if scope.run is not None and isinstance(outcome, ToolResult):
+            scope.run.stopping.ended[call.id] = outcome
         await taken(scope)
     return outcome
 
