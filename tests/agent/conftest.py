@@ -12,6 +12,19 @@ from toolwire import Store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an unused database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/runs.db"
+        return
+    postgres: Server = request.getfixturevalue("server")
+    name = f"t{secrets.token_hex(6)}"
+    postgres.create(name)
+    yield postgres.url(name)
+    postgres.drop(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Each kind of store."""
     if request.param == "sqlite":

@@ -64,18 +64,19 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Provider]:
+def stand_in() -> Iterator[Provider]:
     with provider() as running:
         yield running
 
 
 @pytest.fixture(params=WAYS)
-async def world(request: pytest.FixtureRequest, server: Provider) -> AsyncIterator[World]:
+async def world(request: pytest.FixtureRequest, stand_in: Provider) -> AsyncIterator[World]:
     """Each way to ask a model."""
     api, protocol = WAYS[request.param]
     voice = Voice(api, protocol)
-    server.script[:], server.requests[:], server.rule, server.closes = [], [], voice.rule, 0
-    found = World(provider=server, voice=voice)
+    stand_in.script[:], stand_in.requests[:], stand_in.rule = [], [], voice.rule
+    stand_in.silences = stand_in.closes = 0
+    found = World(provider=stand_in, voice=voice)
     yield found
     for close in found.closes:
         await close()

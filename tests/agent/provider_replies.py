@@ -32,7 +32,8 @@ class Voice:
     def reply(self, text: str = "", *calls: Call, thought: str = "") -> list[Any]:
         """The events of one reply."""
         if self.protocol != self.api and calls:
-            text, calls = text + get(self.protocol).render([ToolCall(name, given) for name, given in calls]), ()
+            text += str(get(self.protocol).render([ToolCall(name, given) for name, given in calls]))
+            calls = ()
         named = [(f"call_{next(self._numbers)}", *call) for call in calls]
         signature = base64.b64encode(f"signature {next(self._numbers)}".encode()).decode() if thought else ""
         if thought:
@@ -54,7 +55,7 @@ def _halves(text: str) -> Iterable[str]:
 Named = Sequence[tuple[str, str, dict[str, Any]]]
 
 
-def _chat(text: str, calls: Named, thought: str, signature: str) -> list[Any]:  # noqa: ARG001 - it signs nothing
+def _chat(text: str, calls: Named, thought: str, signature: str) -> list[Any]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if calls and not text else ""}]
     deltas += [{"reasoning_content": piece} for piece in _halves(thought)]
     deltas += [{"content": piece} for piece in _halves(text)]
@@ -134,7 +135,7 @@ def _gemini(text: str, calls: Named, thought: str, signature: str) -> list[Any]:
     return [*chunks, {"candidates": [end], "usageMetadata": used}]
 
 
-def _chat_rule(body: dict[str, Any], signed: dict[str, tuple[str, str]]) -> None:  # noqa: ARG001 - it signs nothing
+def _chat_rule(body: dict[str, Any], signed: dict[str, tuple[str, str]]) -> None:
     for message in body["messages"]:
         role = message["role"]
         assert role in ("system", "user", "assistant", "tool"), f"unknown role {role!r}"

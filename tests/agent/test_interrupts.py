@@ -13,9 +13,9 @@ from typing import Any
 import openai
 import pytest
 
-from tests.agent.provider_agents import server as server
+from tests.agent.provider_agents import stand_in as stand_in
 from tests.agent.provider_replies import Voice
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.protocols.providers import Fault, Provider
 from toolwire import Agent, ToolSpec
 from toolwire.models import OpenAIModel
@@ -35,6 +35,7 @@ class Place:
     model: OpenAIModel
     voice: Voice = field(default_factory=lambda: Voice("openai", "openai"))
     begun: list[str] = field(default_factory=list[str])
+    ended: list[str] = field(default_factory=list[str])
     release: threading.Event = field(default_factory=threading.Event)
 
     def pay(self) -> str:
@@ -56,7 +57,7 @@ class Place:
         """Needs a person."""
         self.begun.append("confirm")
 
-    async def approve(self, request: Any) -> None:  # noqa: ARG002 - no person answers
+    async def approve(self, request: Any) -> None:
         self.begun.append("asked")
         await asyncio.Event().wait()
 
@@ -66,14 +67,17 @@ class Place:
         confirm = ToolSpec.from_function(self.confirm, permission="confirm")
         tools = [self.pay, self.wait, self.block, confirm, child.as_tool("Waits.")]
         options: dict[str, Any] = {"approver": self.approve, "limits": Limits(cleanup_s=CLEANUP_S), "programs": True}
-        return Agent("lead", self.model, tools, store=store, **options)
+        lead = Agent("lead", self.model, tools, store=store, **options)
+        lead.toolkit.observe(lambda event: self.ended.append(event.tool) if event.type == "TOOL_COMPLETE" else None)
+        return lead
 
 
 @pytest.fixture
-async def place(server: Provider) -> AsyncIterator[Place]:
-    client = openai.AsyncOpenAI(base_url=server.url, api_key="k", max_retries=0)
-    found = Place(provider=server, model=OpenAIModel("m", client=client))
-    server.script[:], server.requests[:], server.rule, server.closes = [], [], found.voice.rule, 0
+async def place(stand_in: Provider) -> AsyncIterator[Place]:
+    client = openai.AsyncOpenAI(base_url=stand_in.url, api_key="k", max_retries=0)
+    found = Place(provider=stand_in, model=OpenAIModel("m", client=client))
+    stand_in.script[:], stand_in.requests[:], stand_in.rule = [], [], found.voice.rule
+    stand_in.silences = stand_in.closes = 0
     yield found
     found.release.set()
     await client.close()
@@ -99,7 +103,7 @@ def _silent(at: int, share: float, *, is_text: bool = False) -> Point:
         return [*head, Fault(events=tuple(reply), share=share, is_silent=True)]
 
     says = MAY_HAVE if at == 2 else ""
-    return Point(script=script, is_reached=lambda place: len(place.provider.requests) == at, says=says, closes=1)
+    return Point(script=script, is_reached=lambda place: place.provider.silences == 1, says=says, closes=1)
 
 
 def _running(name: str, says: str, *, begun: str = "", limit_s: float = 1.0, **arguments: Any) -> Point:
@@ -135,12 +139,6 @@ POINTS = {
 }
 
 
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
 async def _read(agent: Agent[Any]) -> None:
     async with aclosing(agent.stream("Go.", conversation="c")) as events:
         async for _ in events:
@@ -153,17 +151,15 @@ async def test_a_cancelled_run_ends_in_time_and_goes_on(place: Place, agent_stor
     where, agent = POINTS[point], place.agent(agent_store)
     place.provider.script[:] = where.script(place.voice)
     running = asyncio.create_task(agent.run("Go.", conversation="c") if way == "run" else _read(agent))  # type: ignore[arg-type]
-    await _until(lambda: where.is_reached(place) or running.done())
+    await asyncio.to_thread(until, lambda: where.is_reached(place) or running.done())
     assert not running.done(), running
-    if "pay" in place.begun:
-        # The result of `pay` is in before the interruption.
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(until, lambda: "pay" in place.ended or "pay" not in place.begun)
     begun = time.monotonic()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
     assert time.monotonic() - begun < where.limit_s
-    await _until(lambda: place.provider.closes >= where.closes)
+    await asyncio.to_thread(until, lambda: place.provider.closes >= where.closes)
     await _goes_on(place, agent, where)
 
 
@@ -183,20 +179,29 @@ async def _goes_on(place: Place, agent: Agent[Any], where: Point) -> None:
     assert [message["content"] for message in result.messages if message["role"] == "user"] == ["Go.", "Next."]
 
 
-LEAVES = {"text": "text", "coroutine": "tool"}
+LEAVES = {
+    "text": ("text", "text", ""),
+    "coroutine": ("coroutine", "TOOL_COMPLETE", "pay"),
+    "unread": ("coroutine", "TOOL_START", "wait"),
+}
+"""The point, and the event at which a reader leaves. With `unread` the result of `pay` is in, and its event unread."""
 
 
-@pytest.mark.parametrize("point", LEAVES)
-async def test_leaving_the_events_ends_in_time_and_goes_on(place: Place, agent_store: Any, point: str) -> None:
+@pytest.mark.parametrize("leave", LEAVES)
+async def test_leaving_the_events_ends_in_time_and_goes_on(place: Place, agent_store: Any, leave: str) -> None:
+    point, *last = LEAVES[leave]
     where, agent = POINTS[point], place.agent(agent_store)
     place.provider.script[:] = where.script(place.voice)
+    begun = 0.0
     async with aclosing(agent.stream("Go.", conversation="c")) as events:
         async for event in events:
-            if event.type == LEAVES[point] and where.is_reached(place):
+            if last == ([event.tool.type, event.tool.tool] if event.tool else [event.type, ""]):
+                await asyncio.to_thread(until, lambda: where.is_reached(place))
+                await asyncio.to_thread(until, lambda: "pay" in place.ended or "pay" not in place.begun)
                 begun = time.monotonic()
                 break
     assert time.monotonic() - begun < where.limit_s
-    await _until(lambda: place.provider.closes >= where.closes)
+    await asyncio.to_thread(until, lambda: place.provider.closes >= where.closes)
     await _goes_on(place, agent, where)
 
 
@@ -214,7 +219,7 @@ async def test_a_save_ends_before_the_cancellation(place: Place, agent_store: An
     agent._memory.save = slow_save  # type: ignore[method-assign]
     place.provider.script[:] = [place.voice.reply("Hello.")]
     running = asyncio.create_task(agent.run("Go.", conversation="c"))
-    await _until(lambda: at in saves)
+    await asyncio.to_thread(until, lambda: at in saves)
     running.cancel()
     go.set()
     with pytest.raises(asyncio.CancelledError):

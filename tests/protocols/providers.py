@@ -39,6 +39,8 @@ class Provider:
         """The bodies that came in, in order."""
         self.rule: Callable[[dict[str, Any]], None] | None = None
         """A further check of each body."""
+        self.silences = 0
+        """Number of answers that fell silent."""
         self.closes = 0
         """Number of silent answers whose client closed the connection."""
 
@@ -137,10 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _wait_for_close(self) -> None:
+        state: Provider = self.server.state  # type: ignore[attr-defined]
+        state.silences += 1
         self.connection.settimeout(PATIENCE_S)
         with suppress(ConnectionError):
             assert self.connection.recv(1) == b"", "the client sent more"
-        state: Provider = self.server.state  # type: ignore[attr-defined]
         state.closes += 1
 
     def log_message(self, format: str, *arguments: object) -> None:

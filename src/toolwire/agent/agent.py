@@ -21,6 +21,9 @@ from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
 from toolwire.agent.subagent_result import tool_result
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.definition.tool import Tool
+from toolwire.facade.built_in.finish_tool import finish_entry
 from toolwire.facade.observing.traced import Traced
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
@@ -200,6 +203,12 @@ class Agent(Generic[Output], Traced):
         stops without an answer is a failed result that says why. One call has at most 100 replies of its model.
         """
         return agent_tool(self, description, input_model=input_model, name=name or self.name)
+
+    def own_tools(self) -> Mapping[str, Tool]:
+        """Returns the agent's tools by name, with the one by which it ends. Rules of agents above may name them."""
+        catalogue: Catalogue = self.toolkit._call_scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        ends = [] if self._output is None else [finish_entry(self._output)]
+        return {entry.name: entry.tool for entry in (*catalogue, *ends)}
 
     async def run_below(self, prompt: str, context: CallContext) -> ToolResult:
         """Runs the agent as the work of a running tool, and returns the tool's result. `as_tool` does so."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
-from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.results import ToolResult
@@ -28,7 +25,7 @@ _TASK = {
 class Delegate(Protocol):
     """An agent that can be a tool."""
 
-    toolkit: ToolRegistry | Toolkit
+    def own_tools(self) -> Mapping[str, Tool]: ...
 
     async def run_below(self, prompt: str, context: CallContext) -> ToolResult: ...
 
@@ -48,7 +45,7 @@ def agent_tool(agent: Delegate, description: str, *, input_model: type[BaseModel
 
     schema = _TASK if input_model is None else input_model.model_json_schema()
     tool = from_schema(name, description, schema, function=work, effects=["read"], check=check)
-    tool.is_delegating, tool.inner_tools = True, lambda: _tools(agent.toolkit)
+    tool.is_delegating, tool.inner_tools = True, agent.own_tools
     return ToolSpec(tool)
 
 
@@ -60,8 +57,3 @@ def _problem(model: type[BaseModel], given: Mapping[str, Any]) -> str | None:
     except ValidationError as error:
         return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors())
     return None
-
-
-def _tools(toolkit: ToolRegistry | Toolkit) -> Mapping[str, Tool]:
-    catalogue: Catalogue = toolkit._call_scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return {entry.name: entry.tool for entry in catalogue}

@@ -32,10 +32,11 @@ async def recall(
     waiting = [one.run_id for one in runs if one.status in _OPEN]
     if decisions is not None and not waiting:
         raise ConfigurationError(f"Agent.run(decisions=...): conversation {conversation!r} waits for no decision")
+    wanted = ConfigurationError(
+        f"conversation {conversation!r} waits for decisions: give Agent.run(decisions=...) before the next prompt"
+    )
     if has_prompt and decisions is None and any(one.pending for one in runs):
-        raise ConfigurationError(
-            f"conversation {conversation!r} waits for decisions: give Agent.run(decisions=...) before the next prompt"
-        )
+        raise wanted
     result: AgentResult[Any] | None = None
     for one in runs:
         given = decisions if one.run_id in waiting[-1:] else None
@@ -44,6 +45,9 @@ async def recall(
         if one.status == "stopped" and result is None:
             result = run.result("stopped")
         if result is not None and result.stop == "suspended":
+            # The decisions are a part of those that are wanted, or a call whose outcome a crash hid asks only now.
+            if has_prompt:
+                raise wanted
             return result
     return result
 

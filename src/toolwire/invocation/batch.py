@@ -68,7 +68,12 @@ async def _unless_stopped(call: ToolCall, scope: Scope, run: Run) -> Outcome:
 
 
 def _stop_result(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
-    """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason."""
+    """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason.
+
+    A call that had ended, and only waited for the reader of its events, keeps its result.
+    """
+    if call.id in stopping.ended:
+        return stopping.ended[call.id]
     tool = stopping.begun.get(call.id)
     if tool is None:
         message, data = f"{call.name!r} was not run: {stopping.reason}.", stop_facts(is_started=False, may_repeat=True)

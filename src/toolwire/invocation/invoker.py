@@ -25,7 +25,7 @@ from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
-from toolwire.invocation.record import begin, needs_start, recall, record_begun, settle
+from toolwire.invocation.record import begin, in_doubt, needs_start, recall, record_begun, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Run, Scope, run_of
 from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
@@ -106,6 +106,8 @@ async def _with_observers(call: ToolCall, scope: Scope) -> Outcome:
     if span is not None:
         span.ended(outcome)
     if scope.events is not None:
+        if scope.run is not None and isinstance(outcome, ToolResult):
+            scope.run.stopping.ended[call.id] = outcome
         await taken(scope)
     return outcome
 
@@ -168,7 +170,7 @@ async def _through_steps(
         return end.refusal(call)
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
-        return entry
+        return entry if doubt is None else in_doubt(call, "there is no such tool now", doubt)
     ports = scope.ports
     is_big = not ports.is_blocking and is_large(call.arguments)
     if is_big:
@@ -176,7 +178,7 @@ async def _through_steps(
     else:
         prepared = validate(call, entry, scope.states)
     if isinstance(prepared, ToolResult):
-        return prepared
+        return prepared if doubt is None else in_doubt(call, "its tool does not take these arguments now", doubt)
     if end is not None and end.name == entry.name:
         # It has no effect but the end, so no rule, person or middleware is asked.
         return end.take(prepared)

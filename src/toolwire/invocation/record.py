@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, cast
 
+from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.scope import Scope, read_again
+from toolwire.invocation.scope import Scope, read_again, read_result
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.blocks import TextBlock
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, stop_facts
@@ -36,12 +37,42 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
     known = ledger.recall(step)
     if isinstance(known, ToolResult):
         read_again(call.name, known, scope, call.arguments)
+        entry = scope.tools.find(call.name)
+        # Other tools that make calls were called again for as long as one of these waited.
+        if entry is not None and (entry.composite is not None or entry.tool.is_delegating):
+            read_below(call.id, entry, scope)
         if scope.end is not None:
             scope.end.recall(call, known, scope)
         return step, known
     if scope.run is not None and scope.run.stopped is not None:
         return not_run(call, scope.run.stopped, known)
     return step, known
+
+
+def read_below(key: str, entry: Entry | None, scope: Scope) -> None:
+    """Adds the labels and URLs of the recorded calls below a call that ended: those of a program, or of a sub-agent.
+
+    A run whose process was killed has them nowhere else.
+    """
+    if scope.ledger is None:
+        return
+
+    def find_own(name: str) -> Tool | None:
+        found = scope.tools.find(name)
+        return None if found is None else found.tool
+
+    find = entry.tool.inner_tools().get if entry is not None and entry.tool.is_delegating else find_own
+    _read_steps(key, find, scope, scope.ledger)
+
+
+def _read_steps(key: str, find: Callable[[str], Tool | None], scope: Scope, ledger: Ledger) -> None:
+    for step, result in ledger.recorded(key):
+        tool = find(step.tool)
+        read_result(tool, step.tool, result, scope, step.given)
+        if tool is not None and tool.is_delegating:
+            _read_steps(step.key, tool.inner_tools().get, scope, ledger)
+        elif step.tool == CODE_EXECUTION:
+            _read_steps(step.key, find, scope, ledger)
 
 
 def not_run(call: ToolCall, why: str, doubt: InDoubtStep | None) -> ToolResult:

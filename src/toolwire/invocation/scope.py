@@ -14,6 +14,7 @@ from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
+from toolwire.definition.tool import Tool
 from toolwire.invocation.asking.nobody import NobodyAsked
 from toolwire.invocation.asking.pauses import Waits
 from toolwire.invocation.inner.shared_run import Run, TurnEnd
@@ -187,14 +188,19 @@ Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]
 
 def read_again(tool: str, result: ToolResult, scope: Scope, given: Any) -> None:
     """Adds the labels and URLs of a recorded result to those that the run has read. `given` are its arguments."""
-    if scope.run is None or not result.success or tool == CODE_EXECUTION:
+    entry = scope.tools.find(tool)
+    read_result(None if entry is None else entry.tool, tool, result, scope, given)
+
+
+def read_result(tool: Tool | None, name: str, result: ToolResult, scope: Scope, given: Any) -> None:
+    """Works as `read_again`. `tool` is the tool of that name; None if it was removed."""
+    if scope.run is None or not result.success or name == CODE_EXECUTION:
         # The inner calls of a program count, each on its own.
         return
-    entry = scope.tools.find(tool)
     # A removed tool no longer declares its labels, so the worst is assumed.
-    scope.run.read(_ALL_LABELS if entry is None else entry.tool.effects.labels)
+    scope.run.read(_ALL_LABELS if tool is None else tool.effects.labels)
     # The record does not say which tools made calls of their own, so none that could do so counts.
-    if entry is not None and entry.composite is None and entry.tool.context_parameter is None:
+    if tool is not None and tool.context_parameter is None:
         scope.run.saw(urls_in(result, given))
 
 

@@ -15,7 +15,7 @@ from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.record import is_divergence, not_run
+from toolwire.invocation.record import is_divergence, not_run, read_below
 from toolwire.invocation.scope import Run, Scope, read_again
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -193,8 +193,7 @@ class Passes:
             read_again(call.name, result, scope, call.arguments)
             if run.end is not None:
                 run.end.recall(call, result, scope)
-            for step, inner in ledger.recorded(call.id):
-                read_again(step.tool, inner, scope, step.given)
+            read_below(call.id, scope.tools.find(call.name), scope)
 
     async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
         """Refuses a reply that differs from the recorded one.

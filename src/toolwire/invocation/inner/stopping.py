@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolwire.definition.tool import Tool
+from toolwire.vocabulary.results import ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class CutOff:
 class Stopping:
     """Tells the calls of one turn to stop. Any thread may change it."""
 
-    __slots__ = ("_cancels", "_lock", "begun", "reason")
+    __slots__ = ("_cancels", "_lock", "begun", "ended", "reason")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,6 +30,8 @@ class Stopping:
         """The reason to stop; None as long as the calls may go on."""
         self.begun: dict[str, Tool] = {}
         """The tools of the turn's calls that have begun, by the ids of the calls."""
+        self.ended: dict[str, ToolResult] = {}
+        """The results of calls that have ended, and whose events the reader of the turn has not taken."""
 
     def ask(self, reason: str) -> None:
         """Stops all calls that run. Those that have not begun do not begin. The first reason counts."""
