@@ -254,29 +254,32 @@ class FileService:
     def _change(self, path: str, base_sha256: str | None, make: Callable[[str | None], str]) -> FileWritten:
         checked = self._handle.checked("write", path)
         outcome = FileWritten(sha256="", has_changed=False)
+        counted_bytes = counted_files = 0
 
         def made(before: bytes | None) -> bytes:
-            nonlocal outcome
+            nonlocal outcome, counted_bytes, counted_files
             text = None if before is None else text_of(before, checked)
             if base_sha256 is not None and digest_of(before) != base_sha256.lower():
                 raise _conflict(checked, text, make)
             after = encoded(make(text), checked)
             if after != before:
-                self._count(len(after), checked)
+                # Another writer may let this be made twice. It counts once.
+                self._count(len(after) - counted_bytes, 1 - counted_files, checked)
+                counted_bytes, counted_files = len(after), 1
             outcome = FileWritten(sha256=digest_of(after), has_changed=after != before)
             return after
 
         self._disk.change(checked, made)
         return outcome
 
-    def _count(self, size: int, path: FilePath) -> None:
+    def _count(self, size: int, files: int, path: FilePath) -> None:
         with self._lock:
-            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files >= RUN_LIMIT_FILES:
+            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files + files > RUN_LIMIT_FILES:
                 raise FileRefused(
                     f"{path} was not written: a run may write {RUN_LIMIT_BYTES:,} bytes and {RUN_LIMIT_FILES:,} files"
                 )
             self._written_bytes += size
-            self._written_files += 1
+            self._written_files += files
 
 
 def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:

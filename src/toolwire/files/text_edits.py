@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 
-from toolwire.files.paths import FileRefused
+from toolwire.files.paths import FileLimit, FileRefused
+from toolwire.vocabulary.work_clock import WorkClock
 
 PLACES_LIMIT = 1_000
 """Places of a text that are counted at most."""
 _LINES_TOLD = 10
 _CRLF = "\r\n"
+_WORD = re.compile(r"\w")
 
 
 def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> str:
@@ -22,9 +24,18 @@ def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
 
     Raises:
         FileRefused: The place of an edit is not clear.
+        FileLimit: The edits take too long.
     """
+    given = sum(len(edit["oldText"]) + len(edit["newText"]) for edit in edits)
+    clock = WorkClock(len(text) + given)
+
+    def check_time() -> None:
+        if clock.is_over:
+            raise FileLimit(f"{where}: these edits take too long: make fewer in one call, of shorter texts")
+
     for number, edit in enumerate(edits, 1):
-        text = _edited(text, edit["oldText"], edit["newText"], f"{where}, edit {number}")
+        check_time()
+        text = _edited(text, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
     return text
 
 
@@ -36,7 +47,7 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _edited(text: str, given_old: str, given_new: str, where: str) -> str:
+def _edited(text: str, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> str:
     if not given_old:
         raise FileRefused(f"{where}: oldText is empty: give the text to replace")
     old, new = given_old.replace(_CRLF, "\n"), given_new.replace(_CRLF, "\n")
@@ -45,11 +56,12 @@ def _edited(text: str, given_old: str, given_new: str, where: str) -> str:
         plain, old, new = text, given_old, given_new
     else:
         plain = text.replace(_CRLF, "\n")
-    places = list(islice(_places(plain, old), PLACES_LIMIT + 1))
-    if old != new and _is_made(plain, old, new, len(places)):
+    first = plain.find(old)
+    if old != new and _is_made(plain, old, new, first):
         return text
-    if not places:
+    if first < 0:
         raise FileRefused(_unfound(plain, new, where))
+    places = _places(plain, old, first, check_time)
     if len(places) > 1:
         times = f"more than {PLACES_LIMIT:,}" if len(places) > PLACES_LIMIT else f"{len(places):,}"
         lines = ", ".join(str(_line_of(plain, at)) for at in places[:_LINES_TOLD])
@@ -62,38 +74,47 @@ def _edited(text: str, given_old: str, given_new: str, where: str) -> str:
     return f"{text[:start]}{middle if plain is text else _with_line_ends(text, start, middle)}{text[end:]}"
 
 
-def _places(text: str, part: str) -> Iterator[int]:
-    """Yields where the part stands. Two places may overlap."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
+def _places(text: str, part: str, first: int, check_time: Callable[[], None]) -> list[int]:
+    """Returns where the part stands, up to one more than `PLACES_LIMIT`. Two places may overlap."""
+    places: list[int] = []
+    at = first
+    while at >= 0 and len(places) <= PLACES_LIMIT:
+        check_time()
+        places.append(at)
         at = text.find(part, at + 1)
+    return places
 
 
-def _is_made(text: str, old: str, new: str, count: int) -> bool:
-    """Returns True if the edit was made already.
+def _is_made(text: str, old: str, new: str, first: int) -> bool:
+    """Returns True if the edit was made already. `first` is where the old text stands first; below 0: nowhere.
 
     The new text stands once, and the old one only within it. Without the old text, its unchanged words must stand
     beside the changed ones, because a text like the new one may stand there for another reason.
     """
-    if not new or len(list(islice(_places(text, new), 2))) != 1:
+    if not new or (first >= 0 and old not in new):
         return False
-    if count != len(list(islice(_places(new, old), PLACES_LIMIT + 1))):
+    at = text.find(new)
+    if at < 0 or text.find(new, at + 1) >= 0:
         return False
-    if count:
-        return True
+    if first >= 0:
+        return first >= at and text.find(old, at + len(new) - len(old) + 1) < 0
     before, after = _shared(old, new)
-    head, middle, tail = new[:before], new[before : len(new) - after], new[len(new) - after :]
     # A word that is cut by the change is part of the change.
-    if middle or len(old) > before + after:
-        head, tail = re.sub(r"\w+\Z", "", head), re.sub(r"\A\w+", "", tail)
-    changed = new[len(head) : len(new) - len(tail)]
+    if before + after < max(len(old), len(new)):
+        before -= _word_length(reversed(new[:before]))
+        after -= _word_length(new[len(new) - after :])
+    head, changed, tail = new[:before], new[before : len(new) - after], new[len(new) - after :]
     has_head, has_tail = _has_word(head), _has_word(tail)
     return (has_head and has_tail) or (_has_word(changed) and (has_head or has_tail))
 
 
+def _word_length(characters: Iterable[str]) -> int:
+    """Returns how many characters of a word the text begins with."""
+    return sum(1 for _ in takewhile(_WORD.match, characters))
+
+
 def _has_word(text: str) -> bool:
-    return re.search(r"\w", text) is not None
+    return _WORD.search(text) is not None
 
 
 def _shared(old: str, new: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from toolwire.definition.json_schema.patterns import searching
 from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
-from toolwire.files.paths import FileRefused
+from toolwire.files.paths import FileLimit, FileRefused
 from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.vocabulary import system
 from toolwire.vocabulary.blocks import ImageBlock
@@ -277,6 +277,8 @@ def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: F
         # A refusal is the model's mistake: raised, it would stand in the host's log with a traceback.
         try:
             return function(*args, **kwargs)
+        except FileLimit as error:
+            return ToolResult.failed("limit", str(error), exception=error)
         except FileRefused as error:
             return ToolResult.failed("tool_error", str(error), exception=error)
 
