@@ -29,7 +29,9 @@ class CallCost:
     kind: str
     """The kind of the failure; empty for a success."""
     text: str
-    """The error, or the start of the result."""
+    """The start of the error, or of the result."""
+    text_size: int
+    """Characters of the whole error or result."""
 
 
 def call_cost(
@@ -85,12 +87,14 @@ def main(request: dict[str, Any]) -> CallCost:
         time.sleep(1)
         ended = time.process_time()
         time.sleep(1)
+    text = str(done.error or done.text)
     return CallCost(
         seconds=spent / standard * REFERENCE_MS / 1_000,
         megabytes=grown / 1_024,
         late_seconds=time.process_time() - ended,
         kind="" if done.failure is None else done.failure.kind,
-        text=str(done.error or done.text)[:500],
+        text=text[:500],
+        text_size=len(text),
     )
 
 

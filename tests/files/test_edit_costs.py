@@ -10,7 +10,8 @@ import pytest
 
 from tests.files.call_costs import CallCost, call_cost
 from tests.patience import PATIENCE_S
-from toolwire import DiskFileSystem, FileDomainService
+from toolwire import DiskFileSystem, FileConflict, FileDomainService
+from toolwire.files.service import DIFF_LINES, LINE_CHARACTERS
 
 LIMIT_S = 1.0
 LIMIT_MB = 128
@@ -55,6 +56,36 @@ def test_an_edit_ends_at_its_deadline(tmp_path: Path) -> None:
     assert edit_cost(tmp_path, text, edits, timeout_s=0.2).late_seconds < 0.1
     # The control: without a deadline it works on.
     assert edit_cost(tmp_path, text, edits, enough_s=60).seconds > 2
+
+
+SHORT_LINES = [f"line {number % 150}" for number in range(20_000)]
+LINE_ENDS = ["x"] * 500_000
+CONFLICTS = {
+    "repeated lines in reverse": (SHORT_LINES, SHORT_LINES[::-1]),
+    "lines of one character": (LINE_ENDS, [*LINE_ENDS, "y"]),
+    "two long lines": (["x" * 500_000], ["y" * 500_000]),
+    "an honest change": ([f"{number} {'word ' * 4}" for number in range(20_000)], [*map(str, range(20_000))]),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_a_conflict_costs_at_most_a_second_and_its_message_is_short(name: str, tmp_path: Path) -> None:
+    current, wanted = map("\n".join, CONFLICTS[name])
+    arguments = {"path": PATH, "content": wanted, "base_sha256": "0" * 64}
+    cost = call_cost({"a": current}, tmp_path, "write_file", arguments, enough_s=LIMIT_S)
+    assert cost.kind == "tool_error", cost.text
+    assert cost.seconds <= LIMIT_S
+    assert cost.megabytes <= LIMIT_MB
+    assert cost.text.startswith("/workspace/a was changed since you read it")
+    assert cost.text_size <= (DIFF_LINES + 1) * (LINE_CHARACTERS + 1)
+
+
+def test_a_conflict_of_too_many_lines_says_so(tmp_path: Path) -> None:
+    service = service_of(tmp_path)
+    service.write(PATH, "x\n" * 20_001)
+    with pytest.raises(FileConflict) as caught:
+        service.write(PATH, "y\n" * 20_001, "0" * 64)
+    assert str(caught.value).splitlines()[1:] == ["current and yours have too many lines to compare: read them"]
 
 
 class Edit(Mapping[str, str]):

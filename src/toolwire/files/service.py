@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,6 @@ from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.media_bytes import image_type
-from toolwire.vocabulary.texts.counting import count_of
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
@@ -28,6 +26,8 @@ SEARCH_TIME_S = 2.0
 """Maximum seconds of one search. A search that takes longer is refused, and the message says so."""
 DIFF_LINES = 40
 """Maximum lines of the diff that a conflict shows."""
+LINE_CHARACTERS = 500
+"""Maximum characters of a line that a search or a diff shows."""
 
 FileOperation = Literal["list", "file", "read_file", "read_binary", "read_re", "write", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(FileOperation)
@@ -140,10 +140,21 @@ class FileService:
     Each method takes paths as models write them, and raises `FileRefused` where it cannot do what was asked.
     """
 
-    def __init__(self, handle: FileHandle, pdf_text: Callable[[bytes, FilePath], str]) -> None:
-        """Takes the rights, and the function that gives the text of a PDF or raises `FileRefused`."""
+    def __init__(
+        self,
+        handle: FileHandle,
+        *,
+        pdf_text: Callable[[bytes, FilePath], str],
+        difference: Callable[[str, str, int], str],
+    ) -> None:
+        """Takes the rights, and functions of upper layers.
+
+        `pdf_text` returns the text of a PDF or raises `FileRefused`. `difference` returns a diff of the current and the
+        wanted text, cut after so many lines.
+        """
         self._handle = handle
         self._pdf_text = pdf_text
+        self._difference = difference
         self._disk = handle.disk
         self._lock = threading.Lock()
         self._written_bytes = self._written_files = 0
@@ -230,7 +241,7 @@ class FileService:
             for number, line in enumerate(text.split("\n"), 1):
                 _check_time(until, str(checked))
                 if matches(line):
-                    found.append(f"{file}:{number}: {line[:500]}")
+                    found.append(f"{file}:{number}: {line[:LINE_CHARACTERS]}")
         return _page(found, start)
 
     def _text(self, content: bytes, path: FilePath) -> str:
@@ -260,7 +271,7 @@ class FileService:
             nonlocal outcome, counted_bytes, counted_files
             text = None if before is None else text_of(before, checked)
             if base_sha256 is not None and digest_of(before) != base_sha256.lower():
-                raise _conflict(checked, text, make)
+                raise self._conflict(checked, text, make)
             after = encoded(make(text), checked)
             if after != before:
                 # Another writer may let this be made twice. It counts once.
@@ -272,6 +283,21 @@ class FileService:
         self._disk.change(checked, made)
         return outcome
 
+    def _conflict(self, path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
+        if text is None:
+            return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
+        try:
+            wanted = make(text)
+        except FileRefused:
+            wanted = text
+        digest = digest_of(text.encode())
+        lines = self._difference(text, wanted, DIFF_LINES).split("\n")
+        said = (
+            f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on "
+            "it."
+        )
+        return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
+
     def _count(self, size: int, files: int, path: FilePath) -> None:
         with self._lock:
             if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files + files > RUN_LIMIT_FILES:
@@ -280,24 +306,6 @@ class FileService:
                 )
             self._written_bytes += size
             self._written_files += files
-
-
-def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
-    if text is None:
-        return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
-    try:
-        wanted = make(text)
-    except FileRefused:
-        wanted = text
-    diff = difflib.unified_diff(text.split("\n"), wanted.split("\n"), "current", "yours", lineterm="", n=1)
-    lines = list(diff)
-    if len(lines) > DIFF_LINES:
-        lines = [*lines[: DIFF_LINES - 1], f"... {count_of(len(lines) - DIFF_LINES + 1, 'more line')}"]
-    digest = digest_of(text.encode())
-    said = (
-        f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."
-    )
-    return FileConflict("\n".join([said, *lines]), sha256=digest)
 
 
 def _check_time(until: float, path: str) -> None:

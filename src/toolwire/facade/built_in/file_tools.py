@@ -38,7 +38,7 @@ class FileDomainService(FileService):
 
     def __init__(self, handle: FileHandle) -> None:
         """Takes a handle of `DiskFileSystem.create_handle`."""
-        super().__init__(handle, pdf_text)
+        super().__init__(handle, pdf_text=pdf_text, difference=_difference)
 
     def tools(self) -> list[tuple[ToolSpec, FileDomainService]]:
         """Returns each tool with this service, for `register_tool_function(..., preset_kwargs={"service": service})`.
@@ -302,6 +302,18 @@ FILE_TOOLS = (
 
 def _tools_for(operations: frozenset[str]) -> list[FileTool]:
     return [tool for tool in FILE_TOOLS if tool.needs <= operations]
+
+
+def _difference(old: str, new: str, lines: int) -> str:
+    # Imported here: the library that compares takes 24 ms, and few writes meet a conflict.
+    from toolwire.journal.artifacts.artifact import ArtifactError
+    from toolwire.journal.artifacts.editing import difference
+
+    try:
+        # Two lines name the texts, and one tells how many lines are left out.
+        return difference(old, new, names=("current", "yours"), lines=lines - 3)
+    except ArtifactError as error:
+        return str(error)
 
 
 def _as_data(page: FilePage) -> dict[str, Any]:
