@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from toolwire.files.paths import FileLimit, FileRefused
 from toolwire.vocabulary.work_clock import WorkClock
@@ -33,10 +33,26 @@ def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
         if clock.is_over:
             raise FileLimit(f"{where}: these edits take too long: make fewer in one call, of shorter texts")
 
+    edited = _Text(text, _with_lf(text))
     for number, edit in enumerate(edits, 1):
         check_time()
-        text = _edited(text, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
-    return text
+        edited = _edited(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
+    return edited.given
+
+
+class _Text(NamedTuple):
+    """A text in two forms. They are one object if the text has no CRLF, and are kept from edit to edit: to make the
+    second one costs as much as an edit.
+    """
+
+    given: str
+    """The text with its own line ends."""
+    plain: str
+    """The same text with LF alone."""
+
+
+def _with_lf(text: str) -> str:
+    return text.replace(_CRLF, "\n")
 
 
 def line_end_at(text: str, at: int) -> str:
@@ -47,15 +63,19 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _edited(text: str, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> str:
+def _edited(text: _Text, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> _Text:
     if not given_old:
         raise FileRefused(f"{where}: oldText is empty: give the text to replace")
-    old, new = given_old.replace(_CRLF, "\n"), given_new.replace(_CRLF, "\n")
+    old, new = _with_lf(given_old), _with_lf(given_new)
     if old == new:
         # The edit changes line ends alone, or nothing.
-        plain, old, new = text, given_old, given_new
-    else:
-        plain = text.replace(_CRLF, "\n")
+        changed = _replaced(_Text(text.given, text.given), given_old, given_new, where, check_time).given
+        return text if changed == text.given else _Text(changed, _with_lf(changed))
+    return _replaced(text, old, new, where, check_time)
+
+
+def _replaced(text: _Text, old: str, new: str, where: str, check_time: Callable[[], None]) -> _Text:
+    plain = text.plain
     first = plain.find(old)
     if old != new and _is_made(plain, old, new, first):
         return text
@@ -67,11 +87,16 @@ def _edited(text: str, given_old: str, given_new: str, where: str, check_time: C
         lines = ", ".join(str(_line_of(plain, at)) for at in places[:_LINES_TOLD])
         raise FileRefused(f"{where}: oldText stands {times} times, in lines {lines}: give more of its context")
     before, after = _shared(old, new)
-    start, end = places[0] + before, places[0] + len(old) - after
-    if plain is not text:
-        start, end = _offsets(text, start, end)
+    start, end = first + before, first + len(old) - after
     middle = new[before : len(new) - after]
-    return f"{text[:start]}{middle if plain is text else _with_line_ends(text, start, middle)}{text[end:]}"
+    changed = given = f"{plain[:start]}{middle}{plain[end:]}"
+    if plain is not text.given:
+        given_start, given_end = _given_place(text.given, start), _given_place(text.given, end)
+        ended = _with_line_ends(text.given, given_start, middle)
+        given = f"{text.given[:given_start]}{ended}{text.given[given_end:]}"
+    # A CR that stood alone may stand before a line end now.
+    has_new_pair = "\r" in changed[max(start - 1, 0) : start + len(middle) + 1]
+    return _Text(given, _with_lf(given) if has_new_pair else changed)
 
 
 def _places(text: str, part: str, first: int, check_time: Callable[[], None]) -> list[int]:
@@ -128,11 +153,13 @@ def _common(one: str, other: str) -> int:
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _offsets(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns two places of the text with LF alone as places of the text itself."""
-    # The place of the nth CRLF in the text with LF alone.
-    pairs = [match.start() - number for number, match in enumerate(re.finditer(_CRLF, text))]
-    return start + bisect_left(pairs, start), end + bisect_left(pairs, end)
+def _given_place(text: str, at: int) -> int:
+    """Returns a place of the text with LF alone as a place of the text itself."""
+    start, end = 0, at
+    # Each CRLF before the place moves it on by one, and may bring more of them before it.
+    while found := text.count(_CRLF, start, end + 1):
+        start, end = end, end + found
+    return end
 
 
 def _with_line_ends(text: str, at: int, new: str) -> str:
