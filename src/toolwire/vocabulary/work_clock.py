@@ -19,16 +19,23 @@ class WorkClock:
     It counts the processor time of the thread that makes it.
     """
 
-    __slots__ = ("_until", "_work_until")
+    __slots__ = ("_began", "_size", "_until")
 
-    def __init__(self, size: int, *, seconds: float | None = None) -> None:
+    def __init__(self, size: int = 0, *, seconds: float | None = None) -> None:
         """Takes the characters or bytes of the input. `seconds` is a limit by the clock on the wall; None: without."""
-        self._work_until = time.thread_time() + WORK_S * max(size / _MEGABYTE, 1.0)
+        self._began = time.thread_time()
+        self._size = size
         deadline = CALL_DEADLINE.get()
         ends = [end for end in (deadline, None if seconds is None else time.monotonic() + seconds) if end is not None]
         self._until = min(ends, default=None)
 
+    def add(self, size: int) -> None:
+        """Adds to the input, which allows more work."""
+        self._size += size
+
     @property
     def is_over(self) -> bool:
         """True if the work has used its time, or the deadline of the call is over."""
-        return time.thread_time() > self._work_until or (self._until is not None and time.monotonic() > self._until)
+        if time.thread_time() - self._began > WORK_S * max(self._size / _MEGABYTE, 1.0):
+            return True
+        return self._until is not None and time.monotonic() > self._until

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from toolwire.definition.author_options import FunctionOptions
-from toolwire.definition.json_schema.patterns import searching
+from toolwire.definition.json_schema.patterns import SchemaPattern, search_pattern
 from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
@@ -191,7 +191,7 @@ def find_files(service: FileDomainService, pattern: str, path: str = "/workspace
         path: The folder
         start: The first entry, from 1: the `next_start` of the page before
     """
-    return _as_data(service.find(_pattern(f"^{_glob(pattern)}$", pattern), path, start))
+    return _as_data(service.find(_pattern(f"^{_glob(pattern)}$", pattern).found_in, path, start))
 
 
 def search_files(
@@ -206,10 +206,10 @@ def search_files(
         start: The first entry, from 1: the `next_start` of the page before
     """
 
-    def has_text(line: str) -> bool:
-        return text in line
-
-    return _as_data(service.search(_pattern(text, text) if is_regex else has_text, path, start))
+    if is_regex:
+        pattern = _pattern(text, text)
+        return _as_data(service.search(pattern.found_in, path, start, steps=pattern.states))
+    return _as_data(service.search(lambda line: text in line, path, start))
 
 
 def write_file(service: FileDomainService, path: str, content: str, base_sha256: str | None = None) -> str:
@@ -320,9 +320,9 @@ def _as_data(page: FilePage) -> dict[str, Any]:
     return {"entries": page.entries, "next_start": page.next_start}
 
 
-def _pattern(regex: str, given: str) -> Callable[[str], bool]:
+def _pattern(regex: str, given: str) -> SchemaPattern:
     try:
-        return searching(regex)
+        return search_pattern(regex)
     except ValueError as error:
         raise FileRefused(f"{given!r} is not a pattern: {error}") from None
 
