@@ -304,16 +304,17 @@ class FileService:
     def _conflict(self, path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
         if text is None:
             return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
+        digest = digest_of(text.encode())
+        said = f"{path} was changed since you read it. Its sha256 is {digest} now"
+        if not self._handle.allows("read_file", path):
+            # A diff shows the content.
+            return FileConflict(f"{said}.", sha256=digest)
         try:
             wanted = make(text)
         except FileRefused:
             wanted = text
-        digest = digest_of(text.encode())
         lines = self._difference(text, wanted, DIFF_LINES).split("\n")
-        said = (
-            f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on "
-            "it."
-        )
+        said = f"{said}: read it again, and make your change on it."
         return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
 
     def _count(self, size: int, files: int, path: FilePath) -> None:
