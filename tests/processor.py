@@ -17,7 +17,7 @@ LINEAR = 7.3
 Linear work has been seen at 6.5 on a slow machine.
 """
 REFERENCE_MS = 4.5
-"""Processor time of `_reference` on the machine at rest for which limits in milliseconds were chosen."""
+"""Processor time of `reference` on the machine at rest for which limits in milliseconds were chosen."""
 _FLOOR_S = 0.000_25
 """Below this the caches of the processor are measured, not the work."""
 
@@ -66,7 +66,7 @@ def milliseconds(work: Callable[[], object], *, enough: float) -> float:
 
     Neighbours on a processor slow all work on it alike, which a least cost cannot take away; the reference shows it.
     """
-    multiple = ratio(lambda: thread_s(work), lambda: thread_s(_reference), enough=enough / REFERENCE_MS)
+    multiple = ratio(lambda: thread_s(work), lambda: thread_s(reference), enough=enough / REFERENCE_MS)
     return multiple * REFERENCE_MS
 
 
@@ -79,7 +79,7 @@ def at_rest(cost: Callable[[], float], *, enough: float, rounds: int = ROUNDS) -
     """Seconds of a measured cost on the machine of `REFERENCE_MS`, at rest. Repeated while they exceed `enough`."""
     reference = REFERENCE_MS / 1000
     return reference * ratio(
-        cost, lambda: thread_s(_reference), enough=enough / reference, least_rounds=1, rounds=rounds
+        cost, lambda: thread_s(reference), enough=enough / reference, least_rounds=1, rounds=rounds
     )
 
 
@@ -96,7 +96,7 @@ def thread_s(work: Callable[[], object]) -> float:
             gc.enable()
 
 
-def _reference() -> dict[str, int]:
+def reference() -> dict[str, int]:
     words: dict[str, int] = {}
     for number in range(20_000):
         word = f"w{number % 97}"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.catalogue.names import MISSPELT, TOOLS, UNRELATED
+from tests.processor import milliseconds
 from toolwire.catalogue.similar_names import nearest, suggestion
+
+TIME_MS = 1_000
 
 
 def test_the_tables_are_as_large_as_they_claim() -> None:
@@ -46,3 +51,24 @@ def test_the_first_of_equally_near_names_is_taken() -> None:
 
 def test_a_suggestion_is_a_question_or_nothing() -> None:
     assert (suggestion("search"), suggestion(None)) == ("; did you mean 'search'?", "")
+
+
+def names_of(alphabet: str, length: int, size: int, seed: int) -> list[str]:
+    chance = random.Random(seed)
+    words = range((size + 1) // (length + 1))
+    return ["_".join("".join(chance.choices(alphabet, k=length)) for _ in words) for _ in range(2_000)]
+
+
+HOSTILE = {
+    "words of one letter": names_of("abcdefgh", 1, 127, 1),
+    "words of three letters": names_of("abcd", 3, 127, 2),
+    "words that begin alike": [name.replace("_", "_a") for name in names_of("bcd", 3, 100, 3)],
+    "one word": names_of("ab", 128, 128, 4),
+    "honest names": [f"{verb}_{noun}_{number}" for verb in TOOLS for noun in ("x", "user") for number in range(25)],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_nearest_of_two_thousand_names_is_found_in_time(kind: str) -> None:
+    *names, wanted = HOSTILE[kind]
+    assert milliseconds(lambda: nearest(f"{wanted[:-1]}z", names), enough=TIME_MS) <= TIME_MS

@@ -47,6 +47,21 @@ def test_lf_and_crlf_are_the_same_for_a_place_and_the_file_keeps_its_own(name: s
 
 
 @pytest.mark.parametrize(
+    ("text", "edits", "after"),
+    [
+        ("a\rb", [("b", "\nb"), ("a\nb", "c")], "c"),
+        ("a\r\nb\rc\n", [("c", "\nc"), ("b\nc", "d")], "a\r\nd\n"),
+        ("a\r\nb\n", [("a", "a\nx"), ("x\nb", "y\nb"), ("b\n", "b\nz\n")], "a\r\ny\r\nb\nz\n"),
+        ("a\r\nb\r\n", [("a\r\n", "a\n"), ("a\nb", "a\nc")], "a\nc\r\n"),
+    ],
+)
+def test_an_edit_works_on_the_line_ends_that_the_edits_before_it_left(
+    text: str, edits: list[tuple[str, str]], after: str
+) -> None:
+    assert edited_text(text, [{"oldText": old, "newText": new} for old, new in edits], "a") == after
+
+
+@pytest.mark.parametrize(
     ("text", "at", "end"),
     [
         ("a\r\nb\n", 0, "\r\n"),

@@ -148,6 +148,22 @@ def test_a_conflict_tells_the_current_digest_and_a_short_diff(service: FileDomai
     assert service.read_text("/workspace/a") == "two\n"
 
 
+@pytest.mark.parametrize("ops", [{"write"}, {"write", "read_file"}])
+def test_a_conflict_shows_the_content_to_those_alone_who_may_read_it(ops: set[str], tmp_path: Path) -> None:
+    grants = [{"prefix": "/workspace/", "ops": {"read_file"}}, {"prefix": "/workspace/box/", "ops": ops}]
+    service = FileDomainService(DiskFileSystem(tmp_path).create_handle(grants))
+    (tmp_path / "workspace/box").mkdir()
+    (tmp_path / "workspace/box/a").write_text("secret\n")
+    digest = hashlib.sha256(b"secret\n").hexdigest()
+    with pytest.raises(FileConflict) as caught:
+        service.write("/workspace/box/a", "x", "0" * 64)
+    said = str(caught.value)
+    if "read_file" in ops:
+        assert "-secret" in said.splitlines()
+    else:
+        assert said == f"/workspace/box/a was changed since you read it. Its sha256 is {digest} now."
+
+
 def test_an_edit_that_is_made_already_says_so(service: FileDomainService) -> None:
     service.write("/workspace/a", "a c\n")
     edits = [{"oldText": "a", "newText": "a b"}]

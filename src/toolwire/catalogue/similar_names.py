@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 
 from toolwire.definition.naming import NAME_LIMIT
 
@@ -15,6 +14,8 @@ NEAREST_SHARE = 0.62
 
 _SAME_WORD = 0.75
 """Minimum likeness of two words. `serch` and `search` count as one word (0.91), `get` and `set` do not (0.67)."""
+_SWAPPED = 0.9
+"""The likeness of two words with the same first letter and the same letters in another order."""
 _SAME_LETTERS = 0.87
 """Minimum likeness of two names without word boundaries, as in `gitstatus`."""
 
@@ -40,37 +41,43 @@ def suggestion(name: str | None) -> str:
 
 def _likeness(one: list[str], two: list[str]) -> float:
     """Returns 1.0 for the same words in any order, else the share of both names that lies in common words."""
+    # Imported here: the library takes 24 ms, and few calls have a wrong name.
+    from rapidfuzz.distance import Indel
+
     first, second = "".join(one), "".join(two)
-    if not first or not second:
+    # The lengths alone decide about many names: no more letters can be shared.
+    if not first or not second or 2 * min(len(first), len(second)) < NEAREST_SHARE * (len(first) + len(second)):
         return 0.0
-    alike = _ratio(first, second, _SAME_LETTERS)
-    left, shared = list(two), 0.0
+    alike = Indel.normalized_similarity(first, second, score_cutoff=_SAME_LETTERS)
+    left, letters, shared = list(two), list(map(_letters, two)), 0.0
     for word in one:
-        found = max(left, key=lambda other: _same(word, other), default="")
-        weight = _same(word, found)
+        place, weight = _closest(word, left, letters)
         if weight:
-            left.remove(found)
-            shared += weight * (len(word) + len(found))
+            shared += weight * (len(word) + len(left.pop(place)))
+            letters.pop(place)
     return max(alike, shared / (len(first) + len(second)))
 
 
-def _same(one: str, two: str) -> float:
-    """Returns the likeness of two words, from 0.75 up; 0.0 if they differ more."""
-    if one == two:
-        return 1.0
-    if len(one) == len(two) > 2 and one[0] == two[0] and sorted(one) == sorted(two):
-        return 0.9
-    return _ratio(one, two, _SAME_WORD)
+def _closest(word: str, others: list[str], letters: list[str]) -> tuple[int, float]:
+    """Returns the place of the word that is most alike, and its likeness: 0.0 if all differ too much.
+
+    `letters` holds the letters of each of the others. The comparisons are one call of the library, because a name may
+    have many words.
+    """
+    from rapidfuzz.distance import Indel
+    from rapidfuzz.process import extractOne
+
+    if word in others:
+        return others.index(word), 1.0
+    if len(word) > 2 and (own := _letters(word)) in letters:
+        return letters.index(own), _SWAPPED
+    found = extractOne(word, others, scorer=Indel.normalized_similarity, score_cutoff=_SAME_WORD)
+    return (0, 0.0) if found is None else (found[2], found[1])
 
 
-def _ratio(one: str, two: str, least: float) -> float:
-    """Returns the share of common letters, or 0.0 if it is below `least`."""
-    # The lengths alone decide most pairs, much faster than a comparison.
-    if 2 * min(len(one), len(two)) < least * (len(one) + len(two)):
-        return 0.0
-    matcher = SequenceMatcher(None, one, two, autojunk=False)
-    ratio = matcher.ratio() if matcher.quick_ratio() >= least else 0.0
-    return ratio if ratio >= least else 0.0
+def _letters(word: str) -> str:
+    """Returns a text that is equal for words that begin alike and have the same letters."""
+    return word[0] + "".join(sorted(word))
 
 
 def _words(name: str) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from toolwire.files.beneath import Open, chosen, rename_to_free_name
 from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, told
 from toolwire.vocabulary.system import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, try_lock
+from toolwire.vocabulary.work_clock import WorkClock
 
 FILE_LIMIT_BYTES = 10 * 1024 * 1024
 """Maximum bytes of a file that is read or written. More is not work for a model."""
@@ -101,24 +102,45 @@ class Disk:
     def change(self, path: FilePath, make: Callable[[bytes | None], bytes]) -> int:
         """Replaces a file whole by `make(content)`; None is the content of a new file. Returns the bytes written.
 
-        Missing folders are made. Other writers of the folder wait meanwhile, in all processes.
+        Missing folders are made. `make` runs without a lock, so that other writers of the folder do not wait for it.
+        If one of them changes the file meanwhile, `make` is called again with the new content.
 
         Raises:
-            FileRefused: It is not a regular file with one name, or the content is too large. Nothing was written.
+            FileRefused: It is not a regular file with one name, the content is too large, or others change the file
+                again and again for `LOCK_WAIT_S`. Nothing was written.
         """
         if not path.names:
             raise FileRefused(f"{path} is a folder: give the path of a file")
-        with told(path), self._folder_for(path) as folder, _held(path, folder):
-            name = path.names[-1]
-            before, mode = self._before(folder, name, path)
+        clock = WorkClock(FILE_LIMIT_BYTES, seconds=LOCK_WAIT_S)
+        while True:
+            before = self._read_if_there(path)
             content = make(before)
             if len(content) > FILE_LIMIT_BYTES:
                 raise FileRefused(f"{path} was not written: {len(content):,} bytes; at most {FILE_LIMIT_BYTES:,}")
-            if content != before:
-                if before is None:
-                    _refuse_other_spelling(folder, name, path)
-                _replace(folder, name, content, mode)
-            return len(content)
+            if content == before or self._replace_if_same(path, before, content):
+                return len(content)
+            if clock.is_over:
+                raise FileRefused(f"{path} was not changed: other programs change it again and again: try later")
+
+    def _read_if_there(self, path: FilePath) -> bytes | None:
+        with told(path):
+            try:
+                with self._opened(path, _FILE) as file:
+                    return _content(file, path)
+            except FileNotFoundError:
+                return None
+
+    def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes) -> bool:
+        """Replaces the file if it still has the content `before`. Returns False if it has another one."""
+        name = path.names[-1]
+        with told(path), self._folder_for(path) as folder, _held(path, folder):
+            now, mode = self._before(folder, name, path)
+            if now != before:
+                return False
+            if before is None:
+                _refuse_other_spelling(folder, name, path)
+            _replace(folder, name, content, mode)
+            return True
 
     def delete(self, path: FilePath) -> None:
         """Deletes a file or an empty folder. One that does not exist is deleted already.
@@ -274,11 +296,12 @@ def locked(descriptor: int, refusal: str) -> Generator[None]:
     """Holds the lock of a file or folder, which closing the descriptor releases.
 
     Raises:
-        FileRefused: Another program holds it for longer than `LOCK_WAIT_S`. `refusal` is the message.
+        FileRefused: Another program holds it for longer than `LOCK_WAIT_S`, or until the call's deadline. `refusal` is
+            the message.
     """
-    until = time.monotonic() + LOCK_WAIT_S
+    clock = WorkClock(0, seconds=LOCK_WAIT_S)
     while not try_lock(descriptor):
-        if time.monotonic() > until:
+        if clock.is_over:
             raise FileRefused(refusal)
         time.sleep(0.002)
     yield

@@ -26,6 +26,10 @@ class FileRefused(ToolwireError):
     """A file could not be read or changed as asked. Nothing was written. The message is fit for a model."""
 
 
+class FileLimit(FileRefused):
+    """The work on a file takes more time than its size allows. Nothing was written. The message says what to narrow."""
+
+
 class FileConflict(FileRefused):
     """The file is not the one that `base_sha256` names. Nothing was written.
 

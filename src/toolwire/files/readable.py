@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
+from toolwire.files.lines import line_count, line_start
 from toolwire.files.paths import FilePath, FileRefused
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.media_bytes import image_type
@@ -56,18 +57,18 @@ def lines_of(text: str, start_line: int, read_lines: int | None, path: FilePath)
     Raises:
         FileRefused: The file has no such line, or they have more than `READ_LIMIT_BYTES`.
     """
-    *whole, last = text.split("\n")
-    lines = [f"{line}\n" for line in whole] + ([last] if last else [])
     if start_line < 1 or (read_lines is not None and read_lines < 1):
         raise FileRefused("start_line and read_lines begin at 1")
-    if start_line > max(len(lines), 1):
-        raise FileRefused(f"start_line={start_line}: {path} has {count_of(len(lines), 'line')}")
-    end = None if read_lines is None else start_line - 1 + read_lines
-    found = "".join(lines[start_line - 1 : end])
-    if len(found.encode()) > READ_LIMIT_BYTES:
+    start = line_start(text, start_line)
+    if start_line > 1 and start == len(text):
+        raise FileRefused(f"start_line={start_line}: {path} has {count_of(line_count(text), 'line')}")
+    found = text[start:]
+    if read_lines is not None:
+        found = found[: line_start(found, read_lines + 1)]
+    if len(found) > READ_LIMIT_BYTES or len(found.encode()) > READ_LIMIT_BYTES:
         raise FileRefused(
             f"{path}: these lines are more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file has "
-            f"{count_of(len(lines), 'line')}: give start_line and a smaller read_lines"
+            f"{count_of(line_count(text), 'line')}: give start_line and a smaller read_lines"
         )
     return found
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from toolwire.files.disk import Disk, FileInfo
-from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
+from toolwire.files.lines import line_blocks
+from toolwire.files.paths import FileConflict, FileLimit, FilePath, FileRefused, read_path
 from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
 from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.media_bytes import image_type
-from toolwire.vocabulary.texts.counting import count_of
+from toolwire.vocabulary.work_clock import WorkClock
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
@@ -26,8 +26,15 @@ RUN_LIMIT_FILES = 10_000
 """Maximum writes of one service. A model in a loop must not use up the inodes."""
 SEARCH_TIME_S = 2.0
 """Maximum seconds of one search. A search that takes longer is refused, and the message says so."""
+_FILE_SIZE = 4_096
+"""What opening a file costs, in characters of text."""
+_LINE_STEPS = 50_000_000
+"""Most steps of a pattern in one line: a second at worst."""
+_CHECKED_STEPS = 1_000_000
 DIFF_LINES = 40
 """Maximum lines of the diff that a conflict shows."""
+LINE_CHARACTERS = 500
+"""Maximum characters of a line that a search or a diff shows."""
 
 FileOperation = Literal["list", "file", "read_file", "read_binary", "read_re", "write", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(FileOperation)
@@ -140,10 +147,21 @@ class FileService:
     Each method takes paths as models write them, and raises `FileRefused` where it cannot do what was asked.
     """
 
-    def __init__(self, handle: FileHandle, pdf_text: Callable[[bytes, FilePath], str]) -> None:
-        """Takes the rights, and the function that gives the text of a PDF or raises `FileRefused`."""
+    def __init__(
+        self,
+        handle: FileHandle,
+        *,
+        pdf_text: Callable[[bytes, FilePath], str],
+        difference: Callable[[str, str, int], str],
+    ) -> None:
+        """Takes the rights, and functions of upper layers.
+
+        `pdf_text` returns the text of a PDF or raises `FileRefused`. `difference` returns a diff of the current and the
+        wanted text, cut after so many lines.
+        """
         self._handle = handle
         self._pdf_text = pdf_text
+        self._difference = difference
         self._disk = handle.disk
         self._lock = threading.Lock()
         self._written_bytes = self._written_files = 0
@@ -213,38 +231,49 @@ class FileService:
         """Returns the paths of files whose path below `path` matches."""
         checked = self._handle.checked("list", path)
         before = len(str(checked)) + 1
-        return _page([str(file) for file in self._walk(checked) if matches(str(file)[before:])], start)
+        files = self._walk(checked, _SearchTime(checked))
+        return _page((str(file) for file in files if matches(str(file)[before:])), start)
 
-    def search(self, matches: Callable[[str], bool], path: str, start: int = 1) -> FilePage:
-        """Returns the matching lines of text files, as `path:line: text`. Files that are not text are left out."""
+    def search(self, matches: Callable[[str], bool], path: str, start: int = 1, *, steps: int = 1) -> FilePage:
+        """Returns the matching lines of text files, as `path:line: text`. Files that are not text are left out.
+
+        `steps` is how much work `matches` has with one character, such as the states of a pattern.
+        """
         checked = self._handle.checked("read_re", path)
-        until = time.monotonic() + SEARCH_TIME_S
-        found: list[str] = []
-        for file in self._walk(checked):
+        return _page(self._matching_lines(matches, checked, steps), start)
+
+    def _matching_lines(self, matches: Callable[[str], bool], top: FilePath, steps: int) -> Iterator[str]:
+        time_left = _SearchTime(top)
+        for file in self._walk(top, time_left):
             if not self._handle.allows("read_re", file):
                 continue
             try:
                 text = text_of(self._disk.read(file), file)
             except FileRefused:
                 continue
-            for number, line in enumerate(text.split("\n"), 1):
-                _check_time(until, str(checked))
-                if matches(line):
-                    found.append(f"{file}:{number}: {line[:500]}")
-        return _page(found, start)
+            time_left.add(len(text))
+            number = 0
+            for block in line_blocks(text):
+                time_left.check()
+                for line in block:
+                    number += 1
+                    if steps > 1:
+                        time_left.spend(steps * (len(line) + 1), file, number)
+                    if matches(line):
+                        yield f"{file}:{number}: {line[:LINE_CHARACTERS]}"
 
     def _text(self, content: bytes, path: FilePath) -> str:
         return self._pdf_text(content, path) if is_pdf(content) else text_of(content, path)
 
-    def _walk(self, top: FilePath) -> Iterator[FilePath]:
-        until = time.monotonic() + SEARCH_TIME_S
+    def _walk(self, top: FilePath, time_left: _SearchTime) -> Iterator[FilePath]:
         folders = [top]
         while folders:
             folder = folders.pop()
             if not self._handle.allows("list", folder):
                 continue
             for name in self._disk.names(folder):
-                _check_time(until, str(top))
+                time_left.add(_FILE_SIZE)
+                time_left.check()
                 path = FilePath(root=folder.root, names=(*folder.names, name.removesuffix("/")))
                 if name.endswith("/"):
                     folders.append(path)
@@ -254,56 +283,81 @@ class FileService:
     def _change(self, path: str, base_sha256: str | None, make: Callable[[str | None], str]) -> FileWritten:
         checked = self._handle.checked("write", path)
         outcome = FileWritten(sha256="", has_changed=False)
+        counted_bytes = counted_files = 0
 
         def made(before: bytes | None) -> bytes:
-            nonlocal outcome
+            nonlocal outcome, counted_bytes, counted_files
             text = None if before is None else text_of(before, checked)
             if base_sha256 is not None and digest_of(before) != base_sha256.lower():
-                raise _conflict(checked, text, make)
+                raise self._conflict(checked, text, make)
             after = encoded(make(text), checked)
             if after != before:
-                self._count(len(after), checked)
+                # Another writer may let this be made twice. It counts once.
+                self._count(len(after) - counted_bytes, 1 - counted_files, checked)
+                counted_bytes, counted_files = len(after), 1
             outcome = FileWritten(sha256=digest_of(after), has_changed=after != before)
             return after
 
         self._disk.change(checked, made)
         return outcome
 
-    def _count(self, size: int, path: FilePath) -> None:
+    def _conflict(self, path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
+        if text is None:
+            return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
+        digest = digest_of(text.encode())
+        said = f"{path} was changed since you read it. Its sha256 is {digest} now"
+        if not self._handle.allows("read_file", path):
+            # A diff shows the content.
+            return FileConflict(f"{said}.", sha256=digest)
+        try:
+            wanted = make(text)
+        except FileRefused:
+            wanted = text
+        lines = self._difference(text, wanted, DIFF_LINES).split("\n")
+        said = f"{said}: read it again, and make your change on it."
+        return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
+
+    def _count(self, size: int, files: int, path: FilePath) -> None:
         with self._lock:
-            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files >= RUN_LIMIT_FILES:
+            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files + files > RUN_LIMIT_FILES:
                 raise FileRefused(
                     f"{path} was not written: a run may write {RUN_LIMIT_BYTES:,} bytes and {RUN_LIMIT_FILES:,} files"
                 )
             self._written_bytes += size
-            self._written_files += 1
+            self._written_files += files
 
 
-def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
-    if text is None:
-        return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
-    try:
-        wanted = make(text)
-    except FileRefused:
-        wanted = text
-    diff = difflib.unified_diff(text.split("\n"), wanted.split("\n"), "current", "yours", lineterm="", n=1)
-    lines = list(diff)
-    if len(lines) > DIFF_LINES:
-        lines = [*lines[: DIFF_LINES - 1], f"... {count_of(len(lines) - DIFF_LINES + 1, 'more line')}"]
-    digest = digest_of(text.encode())
-    said = (
-        f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."
-    )
-    return FileConflict("\n".join([said, *lines]), sha256=digest)
+class _SearchTime:
+    """The time that a search may take."""
+
+    def __init__(self, top: FilePath) -> None:
+        self._top = top
+        self._clock = WorkClock(seconds=SEARCH_TIME_S)
+        self._steps = 0
+
+    def add(self, size: int) -> None:
+        """Adds to the input of the search."""
+        self._clock.add(size)
+
+    def check(self) -> None:
+        if self._clock.is_over:
+            raise FileLimit(
+                f"{self._top}: the search takes too long: search in a smaller folder, or for a simpler pattern"
+            )
+
+    def spend(self, steps: int, file: FilePath, line: int) -> None:
+        """Counts the steps of the search in a line before it is searched: nothing can stop the engine."""
+        if steps > _LINE_STEPS:
+            raise FileLimit(f"{file}: line {line:,} is too long for this pattern: repeat less in it, or search a text")
+        self._steps += steps
+        if self._steps > _CHECKED_STEPS:
+            self._steps = 0
+            self.check()
 
 
-def _check_time(until: float, path: str) -> None:
-    if time.monotonic() > until:
-        raise FileRefused(f"{path}: the search took more than {SEARCH_TIME_S:g} s: search in a smaller folder")
-
-
-def _page(entries: list[str], start: int) -> FilePage:
+def _page(entries: Iterable[str], start: int) -> FilePage:
     if start < 1:
         raise FileRefused("start begins at 1")
     end = start - 1 + PAGE_ENTRIES
-    return FilePage(entries=entries[start - 1 : end], next_start=end + 1 if len(entries) > end else None)
+    found = list(islice(entries, start - 1, end + 1))
+    return FilePage(entries=found[:PAGE_ENTRIES], next_start=end + 1 if len(found) > PAGE_ENTRIES else None)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import NamedTuple
 
-from toolwire.files.paths import FileRefused
+from toolwire.files.paths import FileLimit, FileRefused
+from toolwire.vocabulary.work_clock import WorkClock
 
 PLACES_LIMIT = 1_000
 """Places of a text that are counted at most."""
 _LINES_TOLD = 10
 _CRLF = "\r\n"
+_WORD = re.compile(r"\w")
 
 
 def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> str:
@@ -22,10 +24,35 @@ def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
 
     Raises:
         FileRefused: The place of an edit is not clear.
+        FileLimit: The edits take too long.
     """
+    given = sum(len(edit["oldText"]) + len(edit["newText"]) for edit in edits)
+    clock = WorkClock(len(text) + given)
+
+    def check_time() -> None:
+        if clock.is_over:
+            raise FileLimit(f"{where}: these edits take too long: make fewer in one call, of shorter texts")
+
+    edited = _Text(text, _with_lf(text))
     for number, edit in enumerate(edits, 1):
-        text = _edited(text, edit["oldText"], edit["newText"], f"{where}, edit {number}")
-    return text
+        check_time()
+        edited = _edited(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
+    return edited.given
+
+
+class _Text(NamedTuple):
+    """A text in two forms. They are one object if the text has no CRLF, and are kept from edit to edit: to make the
+    second one costs as much as an edit.
+    """
+
+    given: str
+    """The text with its own line ends."""
+    plain: str
+    """The same text with LF alone."""
+
+
+def _with_lf(text: str) -> str:
+    return text.replace(_CRLF, "\n")
 
 
 def line_end_at(text: str, at: int) -> str:
@@ -36,64 +63,83 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _edited(text: str, given_old: str, given_new: str, where: str) -> str:
+def _edited(text: _Text, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> _Text:
     if not given_old:
         raise FileRefused(f"{where}: oldText is empty: give the text to replace")
-    old, new = given_old.replace(_CRLF, "\n"), given_new.replace(_CRLF, "\n")
+    old, new = _with_lf(given_old), _with_lf(given_new)
     if old == new:
         # The edit changes line ends alone, or nothing.
-        plain, old, new = text, given_old, given_new
-    else:
-        plain = text.replace(_CRLF, "\n")
-    places = list(islice(_places(plain, old), PLACES_LIMIT + 1))
-    if old != new and _is_made(plain, old, new, len(places)):
+        changed = _replaced(_Text(text.given, text.given), given_old, given_new, where, check_time).given
+        return text if changed == text.given else _Text(changed, _with_lf(changed))
+    return _replaced(text, old, new, where, check_time)
+
+
+def _replaced(text: _Text, old: str, new: str, where: str, check_time: Callable[[], None]) -> _Text:
+    plain = text.plain
+    first = plain.find(old)
+    if old != new and _is_made(plain, old, new, first):
         return text
-    if not places:
+    if first < 0:
         raise FileRefused(_unfound(plain, new, where))
+    places = _places(plain, old, first, check_time)
     if len(places) > 1:
         times = f"more than {PLACES_LIMIT:,}" if len(places) > PLACES_LIMIT else f"{len(places):,}"
         lines = ", ".join(str(_line_of(plain, at)) for at in places[:_LINES_TOLD])
         raise FileRefused(f"{where}: oldText stands {times} times, in lines {lines}: give more of its context")
     before, after = _shared(old, new)
-    start, end = places[0] + before, places[0] + len(old) - after
-    if plain is not text:
-        start, end = _offsets(text, start, end)
+    start, end = first + before, first + len(old) - after
     middle = new[before : len(new) - after]
-    return f"{text[:start]}{middle if plain is text else _with_line_ends(text, start, middle)}{text[end:]}"
+    changed = given = f"{plain[:start]}{middle}{plain[end:]}"
+    if plain is not text.given:
+        given_start, given_end = _given_place(text.given, start), _given_place(text.given, end)
+        ended = _with_line_ends(text.given, given_start, middle)
+        given = f"{text.given[:given_start]}{ended}{text.given[given_end:]}"
+    # A CR that stood alone may stand before a line end now.
+    has_new_pair = "\r" in changed[max(start - 1, 0) : start + len(middle) + 1]
+    return _Text(given, _with_lf(given) if has_new_pair else changed)
 
 
-def _places(text: str, part: str) -> Iterator[int]:
-    """Yields where the part stands. Two places may overlap."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
+def _places(text: str, part: str, first: int, check_time: Callable[[], None]) -> list[int]:
+    """Returns where the part stands, up to one more than `PLACES_LIMIT`. Two places may overlap."""
+    places: list[int] = []
+    at = first
+    while at >= 0 and len(places) <= PLACES_LIMIT:
+        check_time()
+        places.append(at)
         at = text.find(part, at + 1)
+    return places
 
 
-def _is_made(text: str, old: str, new: str, count: int) -> bool:
-    """Returns True if the edit was made already.
+def _is_made(text: str, old: str, new: str, first: int) -> bool:
+    """Returns True if the edit was made already. `first` is where the old text stands first; below 0: nowhere.
 
     The new text stands once, and the old one only within it. Without the old text, its unchanged words must stand
     beside the changed ones, because a text like the new one may stand there for another reason.
     """
-    if not new or len(list(islice(_places(text, new), 2))) != 1:
+    if not new or (first >= 0 and old not in new):
         return False
-    if count != len(list(islice(_places(new, old), PLACES_LIMIT + 1))):
+    at = text.find(new)
+    if at < 0 or text.find(new, at + 1) >= 0:
         return False
-    if count:
-        return True
+    if first >= 0:
+        return first >= at and text.find(old, at + len(new) - len(old) + 1) < 0
     before, after = _shared(old, new)
-    head, middle, tail = new[:before], new[before : len(new) - after], new[len(new) - after :]
     # A word that is cut by the change is part of the change.
-    if middle or len(old) > before + after:
-        head, tail = re.sub(r"\w+\Z", "", head), re.sub(r"\A\w+", "", tail)
-    changed = new[len(head) : len(new) - len(tail)]
+    if before + after < max(len(old), len(new)):
+        before -= _word_length(reversed(new[:before]))
+        after -= _word_length(new[len(new) - after :])
+    head, changed, tail = new[:before], new[before : len(new) - after], new[len(new) - after :]
     has_head, has_tail = _has_word(head), _has_word(tail)
     return (has_head and has_tail) or (_has_word(changed) and (has_head or has_tail))
 
 
+def _word_length(characters: Iterable[str]) -> int:
+    """Returns how many characters of a word the text begins with."""
+    return sum(1 for _ in takewhile(_WORD.match, characters))
+
+
 def _has_word(text: str) -> bool:
-    return re.search(r"\w", text) is not None
+    return _WORD.search(text) is not None
 
 
 def _shared(old: str, new: str) -> tuple[int, int]:
@@ -107,11 +153,13 @@ def _common(one: str, other: str) -> int:
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _offsets(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns two places of the text with LF alone as places of the text itself."""
-    # The place of the nth CRLF in the text with LF alone.
-    pairs = [match.start() - number for number, match in enumerate(re.finditer(_CRLF, text))]
-    return start + bisect_left(pairs, start), end + bisect_left(pairs, end)
+def _given_place(text: str, at: int) -> int:
+    """Returns a place of the text with LF alone as a place of the text itself."""
+    start, end = 0, at
+    # Each CRLF before the place moves it on by one, and may bring more of them before it.
+    while found := text.count(_CRLF, start, end + 1):
+        start, end = end, end + found
+    return end
 
 
 def _with_line_ends(text: str, at: int, new: str) -> str:

@@ -50,6 +50,7 @@ from toolwire.vocabulary.foreign.plain_forms import listed
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
+from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome]:
@@ -151,10 +152,12 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
         is_quick = tool.gives_future and (context is None or bool(tool.asker))
         if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
             # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
-            value = _called(tool, prepared.validated, context, ports)
+            value = _called(tool, prepared.validated, context, deadline, ports)
         else:
             value = await ports.execute(
-                partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
+                partial(
+                    _called_later if tool.is_async else _called, tool, prepared.validated, context, deadline, ports
+                ),
                 is_async=tool.is_async,
                 limit_s=limit_s,
                 pauses=None if questions is None else questions.clock,
@@ -198,8 +201,10 @@ def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questio
     return ports.finish(_held(value, questions), left_s)
 
 
-def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
+def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None, _: Ports) -> Any:
     """Returns the tool's value, or `Raised`."""
+    outer = CALL_DEADLINE.get()
+    CALL_DEADLINE.set(deadline)
     try:
         value = tool.invoke(validated, context)
         # An iterator runs the tool's code, so it is read here.
@@ -208,10 +213,16 @@ def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Po
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
+    finally:
+        CALL_DEADLINE.set(outer)
 
 
-async def _called_later(tool: Tool, validated: Validated, context: CallContext | None, ports: Ports) -> Any:
+async def _called_later(
+    tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None, ports: Ports
+) -> Any:
     """Returns the awaited value, or `Raised`. An async generator is returned as it is, because it is not awaitable."""
+    outer = CALL_DEADLINE.get()
+    CALL_DEADLINE.set(deadline)
     try:
         value = tool.invoke(validated, context)
         return value if isinstance(value, GENERATORS) else listed(await value)
@@ -221,6 +232,9 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
         if ports.is_cancellation(error):
             raise
         return Raised(error)
+    finally:
+        # Not by a token: a coroutine may be closed in another context.
+        CALL_DEADLINE.set(outer)
 
 
 async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:

@@ -94,15 +94,25 @@ def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], boo
     Raises:
         ValueError: the engine cannot compile the pattern; the message says why in one line.
     """
+    return search_pattern(pattern, ignore_case=ignore_case).found_in
+
+
+def search_pattern(pattern: str, *, ignore_case: bool = False) -> SchemaPattern:
+    """Returns the search of `searching`, with the number of its states.
+
+    Raises:
+        ValueError: the engine cannot compile the pattern; the message says why in one line.
+    """
     rewritten = _Rewriting(pattern)
     if rewritten.states > PATTERN_STATES_LIMIT:
         raise ValueError(f"it has more than {PATTERN_STATES_LIMIT:,} states: repeat less, or leave a part out")
     text = f"(?i){rewritten.text}" if ignore_case else rewritten.text
     try:
-        return _searching(SchemaValidator(core_schema.str_schema(pattern=text)))
+        found_in = _searching(SchemaValidator(core_schema.str_schema(pattern=text)))
     except SchemaError as error:
         # The engine shows the pattern first, and the error in the last line.
         raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
+    return SchemaPattern(found_in=found_in, states=rewritten.states)
 
 
 def _compiled(rewritten: _Rewriting) -> SchemaPattern | None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from toolwire.definition.author_options import FunctionOptions
-from toolwire.definition.json_schema.patterns import searching
+from toolwire.definition.json_schema.patterns import SchemaPattern, search_pattern
 from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
-from toolwire.files.paths import FileRefused
+from toolwire.files.paths import FileLimit, FileRefused
 from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.vocabulary import system
 from toolwire.vocabulary.blocks import ImageBlock
@@ -38,7 +38,7 @@ class FileDomainService(FileService):
 
     def __init__(self, handle: FileHandle) -> None:
         """Takes a handle of `DiskFileSystem.create_handle`."""
-        super().__init__(handle, pdf_text)
+        super().__init__(handle, pdf_text=pdf_text, difference=_difference)
 
     def tools(self) -> list[tuple[ToolSpec, FileDomainService]]:
         """Returns each tool with this service, for `register_tool_function(..., preset_kwargs={"service": service})`.
@@ -191,7 +191,7 @@ def find_files(service: FileDomainService, pattern: str, path: str = "/workspace
         path: The folder
         start: The first entry, from 1: the `next_start` of the page before
     """
-    return _as_data(service.find(_pattern(f"^{_glob(pattern)}$", pattern), path, start))
+    return _as_data(service.find(_pattern(f"^{_glob(pattern)}$", pattern).found_in, path, start))
 
 
 def search_files(
@@ -206,10 +206,10 @@ def search_files(
         start: The first entry, from 1: the `next_start` of the page before
     """
 
-    def has_text(line: str) -> bool:
-        return text in line
-
-    return _as_data(service.search(_pattern(text, text) if is_regex else has_text, path, start))
+    if is_regex:
+        pattern = _pattern(text, text)
+        return _as_data(service.search(pattern.found_in, path, start, steps=pattern.states))
+    return _as_data(service.search(lambda line: text in line, path, start))
 
 
 def write_file(service: FileDomainService, path: str, content: str, base_sha256: str | None = None) -> str:
@@ -277,6 +277,8 @@ def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: F
         # A refusal is the model's mistake: raised, it would stand in the host's log with a traceback.
         try:
             return function(*args, **kwargs)
+        except FileLimit as error:
+            return ToolResult.failed("limit", str(error), exception=error)
         except FileRefused as error:
             return ToolResult.failed("tool_error", str(error), exception=error)
 
@@ -302,13 +304,25 @@ def _tools_for(operations: frozenset[str]) -> list[FileTool]:
     return [tool for tool in FILE_TOOLS if tool.needs <= operations]
 
 
+def _difference(old: str, new: str, lines: int) -> str:
+    # Imported here: the library that compares takes 24 ms, and few writes meet a conflict.
+    from toolwire.journal.artifacts.artifact import ArtifactError
+    from toolwire.journal.artifacts.editing import difference
+
+    try:
+        # Two lines name the texts, and one tells how many lines are left out.
+        return difference(old, new, names=("current", "yours"), lines=lines - 3)
+    except ArtifactError as error:
+        return str(error)
+
+
 def _as_data(page: FilePage) -> dict[str, Any]:
     return {"entries": page.entries, "next_start": page.next_start}
 
 
-def _pattern(regex: str, given: str) -> Callable[[str], bool]:
+def _pattern(regex: str, given: str) -> SchemaPattern:
     try:
-        return searching(regex)
+        return search_pattern(regex)
     except ValueError as error:
         raise FileRefused(f"{given!r} is not a pattern: {error}") from None
 

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from toolwire.facade.tools.function_tool import FunctionTool, tool
 from toolwire.files.disk import FILE_LIMIT_BYTES, locked
+from toolwire.files.lines import line_blocks, line_count, line_start
 from toolwire.files.paths import FileRefused
 from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
@@ -89,17 +90,23 @@ async def view_text_file(
 
     def view() -> str:
         with _opened(file_path, os.O_RDONLY) as file:
-            lines = _lines(_decoded(_content(file), file_path))
-        if not lines:
+            text = _decoded(_content(file), file_path)
+        count = line_count(text)
+        if not count:
             return f"{file_path} is empty."
-        first, last = (1, len(lines)) if ranges is None else _of_view(ranges, len(lines), file_path)
-        text = f"{file_path}, lines {first:,} to {last:,} of {len(lines):,}:\n{_numbered(lines, first, last)}"
-        if len(text.encode()) > READ_LIMIT_BYTES:
+        first, last = (1, count) if ranges is None else _of_view(ranges, count, file_path)
+        part = text[line_start(text, first) : line_start(text, last + 1)]
+        shown = f"{file_path}, lines {first:,} to {last:,} of {count:,}:\n"
+        # The number of a line takes three characters or more.
+        is_short = len(part) + 3 * (last - first + 1) <= READ_LIMIT_BYTES
+        if is_short:
+            shown += _numbered(part, first)
+        if not is_short or len(shown.encode()) > READ_LIMIT_BYTES:
             raise FileRefused(
                 f"{file_path}: these lines have more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file "
-                f"has {count_of(len(lines), 'line')}: give smaller ranges"
+                f"has {count_of(count, 'line')}: give smaller ranges"
             )
-        return text
+        return shown
 
     return await _guarded("view_text_file", file_path, context, view)
 
@@ -122,9 +129,9 @@ async def write_text_file(
             encoded = _encoded(content, file_path)
             with _locked(file_path, os.O_RDWR | os.O_CREAT) as file:
                 _put(file, encoded)
-            return f"{'Created' if is_new else 'Overwrote'} {file_path}, {_count(_lines(content))}."
+            return f"{'Created' if is_new else 'Overwrote'} {file_path}, {_count(content)}."
         first, last = ranges
-        shown = _change(file_path, lambda lines: _replaced(lines, first, last, content, file_path))
+        shown = _change(file_path, lambda text: _replaced(text, first, last, content, file_path))
         return f"Replaced lines {first} to {last} of {file_path}. Now:\n{shown}"
 
     return await _guarded("write_text_file", file_path, context, write)
@@ -143,8 +150,8 @@ async def insert_text_file(
     """
 
     def insert() -> str:
-        shown = _change(file_path, lambda lines: _inserted(lines, line_number, content, file_path))
-        return f"Inserted {_count(_lines(content))} at line {line_number} of {file_path}. Now:\n{shown}"
+        shown = _change(file_path, lambda text: _inserted(text, line_number, content, file_path))
+        return f"Inserted {_count(content)} at line {line_number} of {file_path}. Now:\n{shown}"
 
     return await _guarded("insert_text_file", file_path, context, insert)
 
@@ -166,17 +173,17 @@ async def _guarded(name: str, path: str, context: CallContext | None, work: Call
 # -- lines ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(text: str) -> list[str]:
-    *whole, last = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
+def _count(text: str) -> str:
+    return count_of(line_count(text), "line")
 
 
-def _count(lines: list[str]) -> str:
-    return count_of(len(lines), "line")
-
-
-def _numbered(lines: list[str], first: int, last: int) -> str:
-    return "".join(f"{number}: {line}" for number, line in enumerate(lines[first - 1 : last], first))
+def _numbered(text: str, first: int) -> str:
+    """Returns the lines with their numbers before them, the first of which is `first`."""
+    if not text:
+        return ""
+    lines = (line for block in line_blocks(text.removesuffix("\n")) for line in block)
+    numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(lines, first))
+    return f"{numbered}\n" if text.endswith("\n") else numbered
 
 
 def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
@@ -189,38 +196,43 @@ def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
     return max(first, 1), min(last, count)
 
 
-def _replaced(lines: list[str], first: int, last: int, content: str, path: str) -> tuple[str, str]:
-    if not 1 <= first <= last <= len(lines):
+def _replaced(text: str, first: int, last: int, content: str, path: str) -> tuple[str, str]:
+    count = line_count(text)
+    if not 1 <= first <= last <= count:
         raise FileRefused(
-            f"ranges={[first, last]}: {path} has {_count(lines)}: give [first, last] with "
-            f"1 <= first <= last <= {len(lines)}"
+            f"ranges={[first, last]}: {path} has {count_of(count, 'line')}: give [first, last] with "
+            f"1 <= first <= last <= {count}"
         )
-    return _spliced(lines[: first - 1], content, lines[last:])
+    return _spliced(text, first, line_start(text, last + 1), content)
 
 
-def _inserted(lines: list[str], number: int, content: str, path: str) -> tuple[str, str]:
-    if not 1 <= number <= len(lines) + 1:
-        raise FileRefused(f"line_number={number}: {path} has {_count(lines)}: give 1 to {len(lines) + 1}")
-    return _spliced(lines[: number - 1], content, lines[number - 1 :])
+def _inserted(text: str, number: int, content: str, path: str) -> tuple[str, str]:
+    count = line_count(text)
+    if not 1 <= number <= count + 1:
+        raise FileRefused(f"line_number={number}: {path} has {count_of(count, 'line')}: give 1 to {count + 1}")
+    return _spliced(text, number, line_start(text, number), content)
 
 
-def _spliced(before: list[str], content: str, after: list[str]) -> tuple[str, str]:
+def _spliced(text: str, number: int, end: int, content: str) -> tuple[str, str]:
     """Returns the text with the content as lines of their own, and the changed lines with some around them.
 
-    The content gets the line ends of the lines around it.
+    The content stands in place of the text from that line to `end`. It gets the line ends of the lines around it.
     """
-    ended = next((line for line in (*reversed(before), *after) if line.endswith("\n")), None)
-    end = "\r\n" if ended is not None and ended.endswith("\r\n") else "\n"
-    if ended is not None:
-        content = content.replace("\r\n", "\n").replace("\n", end)
-    if before and not before[-1].endswith("\n"):
-        before = [*before[:-1], before[-1] + end]
+    start = line_start(text, number)
+    before, after = text[:start], text[end:]
+    ended = before.rfind("\n") if "\n" in before else after.find("\n") + start
+    around = before + after
+    end_of_line = "\r\n" if around[ended - 1 : ended + 1] == "\r\n" else "\n"
+    if "\n" in around:
+        content = content.replace("\r\n", "\n").replace("\n", end_of_line)
+    if before and not before.endswith("\n"):
+        before += end_of_line
     if content and after and not content.endswith("\n"):
-        content += end
-    middle = _lines(content)
-    lines = [*before, *middle, *after]
-    first, last = len(before) + 1 - SNIPPET_LINES, len(before) + len(middle) + SNIPPET_LINES
-    return "".join(lines), _numbered(lines, max(first, 1), last)
+        content += end_of_line
+    spliced = f"{before}{content}{after}"
+    first = max(number - SNIPPET_LINES, 1)
+    last = number - 1 + line_count(content) + SNIPPET_LINES
+    return spliced, _numbered(spliced[line_start(spliced, first) : line_start(spliced, last + 1)], first)
 
 
 # -- the file -------------------------------------------------------------------------------------------------------
@@ -286,10 +298,10 @@ def _encoded(text: str, path: str) -> bytes:
     return content
 
 
-def _change(path: str, make: Callable[[list[str]], tuple[str, str]]) -> str:
-    """Replaces the text by the first text that `make` gives for its lines. Returns the second one."""
+def _change(path: str, make: Callable[[str], tuple[str, str]]) -> str:
+    """Replaces the text by the first text that `make` returns for it. Returns the second one."""
     with _locked(path, os.O_RDWR) as file:
-        text, shown = make(_lines(_decoded(_content(file), path)))
+        text, shown = make(_decoded(_content(file), path))
         _put(file, _encoded(text, path))
         return shown
 
