@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from toolwire.gateway.http_guard import HttpGuard
+from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 
@@ -68,7 +69,7 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
         async with manager.run():
             yield
 
-    middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins)]
+    middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins), Middleware(RequestEnds)]
     endpoint: Any = StreamableHTTPASGIApp(manager)
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)

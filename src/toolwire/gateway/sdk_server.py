@@ -204,6 +204,7 @@ class ServedParts:
         base: Session,
         clients: Clients,
         slots: Slots,
+        waiting: Slots,
         store: Store | None,
         upstreams: Upstreams,
         revision: Callable[[], int],
@@ -211,7 +212,7 @@ class ServedParts:
         """`revision` returns a number that differs once what clients may see is decided anew."""
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
-        self.calls = ServedCalls(clients, slots, store)
+        self.calls = ServedCalls(clients, slots, waiting, store)
         self._names: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Caller) -> Tool | None:

@@ -11,6 +11,9 @@ from toolwire.vocabulary.errors import ConfigurationError
 CALLS = 256
 """Calls under way at a time. More are refused as `overloaded`, so that clients cannot take all threads and memory."""
 
+WAITING = 1_000
+"""Calls that wait for the answer to a form. Each holds a connection and its arguments. More fail without a form."""
+
 BODY_BYTES = 4 * 1024 * 1024
 """Bytes of one message of a client, as in the SDKs of MCP: a picture of 3 MB in Base64."""
 
@@ -37,6 +40,7 @@ class ServerLimitOptions(TypedDict, total=False):
     """The limits that `ToolServer` takes as keywords; see `ServerLimits`."""
 
     calls: int
+    waiting: int
     body_bytes: int
     sessions: int
     idle_s: float
@@ -48,7 +52,8 @@ class ServerLimits:
     """The limits of one server.
 
     Attributes:
-        calls: Calls under way at a time.
+        calls: Calls under way at a time. One that waits for a person is not under way.
+        waiting: Calls of the handshake protocols that wait for the answer to a form.
         body_bytes: Bytes of one message: of the body of an HTTP request, or of a line of stdin.
         sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
         idle_s: Seconds without a request after which an HTTP session ends.
@@ -59,6 +64,7 @@ class ServerLimits:
     """
 
     calls: int = CALLS
+    waiting: int = WAITING
     body_bytes: int = BODY_BYTES
     sessions: int = SESSIONS
     idle_s: float = IDLE_S
