@@ -65,7 +65,7 @@ async def ping(http: httpx2.AsyncClient, url: str, session: str) -> int:
 
 
 async def test_one_session_more_than_the_limit_is_refused_until_one_ends() -> None:
-    with serving(ToolServer(new_registry(), "tests", sessions=2).asgi()) as port:
+    with serving(ToolServer(new_registry(), "tests", sessions=2, share=1).asgi()) as port:
         url = f"http://127.0.0.1:{port}/mcp"
         async with httpx2.AsyncClient() as http:
             opened = [await initialize(http, url) for _ in range(3)]

@@ -40,9 +40,10 @@ def served_with(**limits: Any) -> pytest.MarkDecorator:
 
 
 @asynccontextmanager
-async def unanswered(url: str, record: Path, count: int) -> AsyncGenerator[None]:
+async def unanswered(url: str, record: Path, count: int, *, token: str = "") -> AsyncGenerator[None]:
     """Has calls that show a form which nobody fills in, and closes their requests at the end."""
-    async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+    own = {"Authorization": f"Bearer {token}"} if token else {}
+    async with httpx2.AsyncClient(timeout=PATIENCE_S, headers=own) as http:
         opened = await http.post(url, json=message(1, "initialize", START), headers=ACCEPT)
         headers = {**ACCEPT, "mcp-session-id": opened.headers["mcp-session-id"]}
         async with anyio.create_task_group() as tasks:
@@ -74,7 +75,7 @@ async def test_unanswered_forms_do_not_shut_out_other_calls(served: str, tmp_pat
     assert not record.exists()
 
 
-@served_with(waiting=1)
+@served_with(waiting=1, share=1)
 async def test_one_waiting_call_more_than_the_limit_is_not_asked_until_a_client_is_gone(
     served: str, tmp_path: Path
 ) -> None:

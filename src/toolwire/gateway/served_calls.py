@@ -17,9 +17,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import shared_output_schema
 from toolwire.gateway.asking import ask_person, shown_form
-from toolwire.gateway.clients import Client, Clients
+from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import decision_of, form_keys
-from toolwire.gateway.server_limits import STATE_BUSY_S
+from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
@@ -63,7 +63,8 @@ class ServedCalls:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
         client = await self._clients.of(context)
-        name = client.own_name(params.name)
+        is_short = len(params.name) <= GIVEN_NAME_CHARACTERS
+        name = client.own_name(params.name) if is_short else None
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
@@ -219,7 +220,7 @@ class ServedCalls:
     ) -> list[Decision]:
         """Shows the requests to the person, one after the other. Those without a decision go to `closed`."""
         try:
-            with self._waiting.hold():
+            with self._waiting.hold(owner_of(context.request)):
                 decisions: list[Decision] = []
                 for request in pending:
                     if request.id in closed:

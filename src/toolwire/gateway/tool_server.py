@@ -207,7 +207,7 @@ class ToolServer:
             self._session(self._caller),
             clients,
             slots,
-            Slots(self._limits.waiting),
+            self._limits,
             self._store,
             upstreams,
             lambda: 0 if profiles is None else profiles.revision,
