@@ -143,6 +143,20 @@ async def test_no_call_that_is_only_near_the_remembered_one_runs_unasked() -> No
     assert till.paid == [5, 5]
 
 
+async def test_a_decision_of_somebody_who_may_not_approve_is_refused_and_the_request_waits_on(store: RunStore) -> None:
+    till, policy = Till(), Policy(approvers={"*": ["boss"]})
+    (request,) = waiting(await till.session(store, policy=policy).turn(calls(PAY)))
+    for principal in ("clerk", ""):
+        by = Decider(principal=principal, channel="cli")
+        with pytest.raises(DecisionRefused) as refused:
+            store.decide(request.id, Decision(verdict="approve", by=by))
+        assert (refused.value.code, refused.value.decided) == ("not_permitted", None)
+    assert [one.id for one in store.pending(request.run_id)] == [request.id]
+    store.decide(request.id, Decision(verdict="approve", by=Decider(principal="boss", channel="cli")))
+    await till.session(store, policy=policy).resume(request.run_id)
+    assert till.paid == [5]
+
+
 @pytest.mark.threat(9)
 async def test_a_rule_of_somebody_who_may_not_approve_here_is_not_in_force(store: RunStore) -> None:
     till = Till()

@@ -70,6 +70,24 @@ def test_a_decision_is_taken_down_whole(store: Store) -> None:
 
 
 @pytest.mark.threat(5)
+def test_a_decision_of_somebody_whom_the_policy_does_not_name_leaves_the_request_waiting(store: Store) -> None:
+    waiting = asked(started(store), approvers={"spend": ("boss",)})
+    assert store.request(waiting.id) == (waiting, None)
+    for verdict in ("approve", "edit"):
+        arguments = {"amount": 4} if verdict == "edit" else None
+        clerk = Decision(verdict=verdict, arguments=arguments, by=Decider(principal="clerk", channel="cli"))
+        error = refused(store, waiting.id, clerk)
+        assert (error.code, error.request_id) == ("not_permitted", waiting.id)
+    assert store.pending() == [waiting]
+    boss = Decision(verdict="approve", by=Decider(principal="boss", channel="cli"))
+    assert store.decide(waiting.id, boss).by == boss.by
+
+
+def test_anybody_may_still_deny(store: Store) -> None:
+    waiting = asked(started(store), approvers={"spend": ("boss",)})
+    assert store.decide(waiting.id, Decision(verdict="deny", by=Decider(principal="clerk"))).verdict == "deny"
+
+
 def test_a_rule_of_an_older_store_is_of_the_principal_of_its_run(store: Store) -> None:
     ledger = started(store)
     for key in ("1", "2"):

@@ -283,10 +283,12 @@ def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
 
 
 def request_written(request: ApprovalRequest) -> bytes:
-    """Encodes a request. An approval has the form that it has had since the first store."""
+    """Encodes a request. An approval has the form that it has had since the first store, and later fields if set."""
     form = plain_form(request)
     if not request.depth:
-        del form["depth"], form["approvers"]
+        del form["depth"]
+    if not request.approvers:
+        del form["approvers"]
     if not request.name:
         del form["name"]
     if request.kind == "question":
