@@ -49,17 +49,19 @@ class LogCheck:
         bad_seq: The first row that was changed, is missing or was put in; None if the chain is intact.
         problem: A description of that fault; empty if the chain is intact.
         missing: Runs and steps that the log mentions and the store no longer has, at most 100.
+        unlogged: Runs and steps of the store that the log does not mention, at most 100. The log was cut there.
     """
 
     rows: int
     bad_seq: int | None
     problem: str
     missing: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
-        """True if the log is intact and no run or step is missing."""
-        return self.bad_seq is None and not self.missing
+        """True if the log is intact, and log and store have the same runs and steps."""
+        return self.bad_seq is None and not self.missing and not self.unlogged
 
 
 class LogRows:
@@ -110,7 +112,7 @@ def begin_chain(sealer: Sealer) -> dict[str, Any]:
 
 def verify(connection: Connection, sealer: Sealer) -> LogCheck:
     """Checks the whole log."""
-    head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
+    head = read_head(connection, sealer)
     query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
     with connection.execute(query) as found:
         return _checked(head, (dict(row.items()) for row in found.mappings()))
@@ -180,6 +182,11 @@ def _is_among(rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any]) -> bool
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
     same = exists().where(*(LOG.c[name] == clear_text(str(redact(row[name]))) for name in _SAME))
     return bool(connection.execute(select(same)).scalar())
+
+
+def read_head(connection: Connection, sealer: Sealer) -> Head:
+    """Returns the head, without a lock."""
+    return _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
 
 
 def locked_head(connection: Connection, sealer: Sealer) -> Head:
