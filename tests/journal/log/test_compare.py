@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, text
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
+from toolwire.journal.log import chain
 from toolwire.journal.log.compare import NAMED, keys_of, spans
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
@@ -160,6 +161,25 @@ def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store
     done(other.finish([]))
     cut(url, begun)
     assert store.verify().unlogged[1:] == ("run r_12 is finished, and started in the log",)
+
+
+@pytest.mark.threat(62)
+@pytest.mark.parametrize("entry", ["no JSON", "[1]", "[" * 100_000])
+def test_a_row_whose_entry_is_not_json_is_the_bad_row(store: Store, url: str, entry: str) -> None:
+    ran(store, *CALLS)
+    change(url, "UPDATE log SET entry = :entry WHERE seq = 2", entry=entry)
+    assert store.verify().bad_seq == 2
+    # The chain without the key: its hashes can be computed, and the signed end cannot.
+    engine = create_engine(location_of(url).url)
+    with engine.begin() as connection:
+        before = ""
+        for row in connection.execute(text("SELECT * FROM log ORDER BY seq")).mappings().all():
+            now = chain._hash(before or chain.GENESIS, row)  # pyright: ignore[reportPrivateUsage]
+            connection.execute(text("UPDATE log SET hash = :now WHERE seq = :seq"), {"now": now, "seq": row["seq"]})
+            before = now
+    engine.dispose()
+    check = store.verify()
+    assert (check.bad_seq, check.problem) == (2, "its entry is not JSON")
 
 
 @pytest.mark.threat(62)

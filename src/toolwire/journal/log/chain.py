@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, exists, func, insert, select, update
 
@@ -127,7 +127,10 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
         before = _hash(before, row)
         if row["hash"] != before:
             return _bad(rows, expected, "it was changed or moved")
-        if any(row[name] != value for name, value in repeated(row["kind"], row["entry"]).items()):
+        entry = entry_of(row["entry"])
+        if entry is None:
+            return _bad(rows, expected, "its entry is not JSON")
+        if any(row[name] != value for name, value in repeated(row["kind"], entry).items()):
             return _bad(rows, expected, "its parent or its duration was changed")
         rows, expected = rows + 1, expected + 1
     if expected <= head.seq:
@@ -137,12 +140,20 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
     return LogCheck(rows=rows, bad_seq=None, problem="")
 
 
-def repeated(kind: str, entry: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def entry_of(written: str) -> Mapping[str, Any] | None:
+    """Returns the entry of a row; None if somebody put another text in its place."""
+    try:
+        found: object = json.loads(written)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def repeated(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the values of a call's entry that are columns as well, for searches."""
     if kind != "call":
         return {"parent": "", "duration_s": None}
-    found = json.loads(entry) if isinstance(entry, str) else entry
-    parent, took = found.get("parent"), found.get("duration_s")
+    parent, took = entry.get("parent"), entry.get("duration_s")
     return {
         "parent": clear_text(parent) if isinstance(parent, str) else "",
         "duration_s": float(took) if isinstance(took, int | float) else None,

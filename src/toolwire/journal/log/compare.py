@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -12,7 +11,7 @@ from sqlalchemy import Connection, select
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, RUNS, STEPS
 from toolwire.journal.ledger.forms import read, run_of
-from toolwire.journal.log.chain import clear_text
+from toolwire.journal.log.chain import clear_text, entry_of
 from toolwire.journal.log.redaction import redact
 
 NAMED = 100
@@ -90,7 +89,7 @@ def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tupl
         elif run.status not in _STATUSES.get(row.status, (row.status,)):
             found.append(f"run {run.run_id} is {run.status}, and {row.status} in the log")
         else:
-            found += _unlogged_steps(connection, run.run_id, json.loads(row.entry).get("steps"))
+            found += _unlogged_steps(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
         if len(found) >= NAMED:
             break
     return tuple(found[:NAMED])
@@ -123,7 +122,7 @@ def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str
     query = select(*columns).where(LOG.c.kind == "run").order_by(LOG.c.seq)
     for row in connection.execute(query):
         known.add(row.run_id)
-        yield row.run_id, list(keys_of(json.loads(row.entry).get("steps", ())))
+        yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
     # A failed call may never have been on record: it was interrupted, or the run was full.
     query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
     for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
@@ -131,7 +130,7 @@ def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str
         if path != row.run_id or not number.isdecimal():
             # A tool made this call through its context; the record of the tool's own call stands for it.
             continue
-        parent = str(json.loads(row.entry).get("parent", "")).rpartition("/")[0]
+        parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
         for run_id in (row.run_id, parent):
             if run_id in known:
                 yield run_id, [row.subject]
