@@ -44,6 +44,7 @@ MORE = {
     "toolwire.builtin.tool_groups": {"catalogue"},
     "toolwire.cli.chat_models": {"models"},
     "toolwire.cli.commands.chat_command": {"models"},
+    "toolwire.mcp.oauth.authorization_network": {"web"},
     "toolwire.cli.commands.mcp_command": {"vocabulary"},
     "toolwire.cli.config_watch": {"vocabulary"},
     "toolwire.cli.display": {"vocabulary"},

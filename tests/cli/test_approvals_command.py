@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
@@ -98,6 +99,23 @@ def test_a_run_that_needs_a_person_says_what_waits_and_how_to_decide(waiting: Wa
         f"Decide:  toolwire approvals show {first}, then approve, deny or edit\n"
         f"Go on:  toolwire run --resume {waiting.run_id} --tools {waiting.till}\n"
     )
+
+
+@pytest.mark.parametrize(("approver", "code"), [("the boss", 1), (getpass.getuser(), 0)])
+def test_a_person_whom_the_policy_does_not_name_decides_nothing(
+    till: str, write: Write, paid: Callable[[], str], approver: str, code: int
+) -> None:
+    policy = write("policy.toml", f'[approvers]\nspend = ["{approver}"]\n')
+    options = ["--tools", till, "--policy", policy]
+    run_here("run", write("reply.xml", XML.format(5)), *options)
+    (request,) = json.loads(run_here("approvals", "list", "--json").stdout)
+    ended = run_here("approvals", "approve", request["id"])
+    assert ended.code == code
+    if code:
+        assert f"{getpass.getuser()!r} is not among those who may approve calls that spend" in ended.stderr
+        assert len(json.loads(run_here("approvals", "list", "--json").stdout)) == 1
+    run_here("run", "--resume", request["run_id"], *options)
+    assert paid() == ("" if code else "5 Ada\n")
 
 
 @pytest.mark.parametrize("tool", ["pay", "accounts_payable_" + "x" * 47])

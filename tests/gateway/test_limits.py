@@ -28,7 +28,7 @@ from toolwire.gateway.clients import WAITING
 from toolwire.gateway.clients import Client as ServedClient
 from toolwire.gateway.served_names import served_name
 from toolwire.gateway.server_limits import BODY_BYTES, CALLS, DRAIN_S, IDLE_S, NAME_CHARACTERS, SESSIONS, ServerLimits
-from toolwire.gateway.slots import Slots
+from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.vocabulary.calls import ToolCall
 
 START = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -65,7 +65,7 @@ async def ping(http: httpx2.AsyncClient, url: str, session: str) -> int:
 
 
 async def test_one_session_more_than_the_limit_is_refused_until_one_ends() -> None:
-    with serving(ToolServer(new_registry(), "tests", sessions=2).asgi()) as port:
+    with serving(ToolServer(new_registry(), "tests", sessions=2, share=1).asgi()) as port:
         url = f"http://127.0.0.1:{port}/mcp"
         async with httpx2.AsyncClient() as http:
             opened = [await initialize(http, url) for _ in range(3)]
@@ -114,13 +114,14 @@ async def test_one_call_more_than_the_limit_is_overloaded_until_one_ends(era: Er
 
 def test_a_server_that_shuts_down_takes_no_new_calls() -> None:
     slots = Slots(1)
-    assert slots.take() is None
-    slots.give_back()
+    with slots.hold():
+        assert slots.taken == 1
     slots.close()
-    refused = slots.take()
-    assert refused is not None
-    assert refused.failure is not None
-    assert (refused.failure.kind, slots.taken) == ("unavailable", 0)
+    with pytest.raises(SlotRefused) as refused, slots.hold():
+        pass
+    failure = refused.value.result.failure
+    assert failure is not None
+    assert (failure.kind, slots.taken) == ("unavailable", 0)
 
 
 async def test_after_sigterm_a_call_under_way_still_gives_its_result(

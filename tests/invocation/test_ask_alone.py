@@ -172,6 +172,7 @@ def test_a_request_has_everything_that_a_person_and_a_policy_need() -> None:
         arguments_schema=tool.input_schema,
         created_at=NOW,
         expires_at=NOW + REQUEST_LIFE_S,
+        approvers={"send": ("ada", "bob")},
     )
     assert prepared.request_id == found.id
     assert re.fullmatch("a_[0-9a-f]{32}", found.id)

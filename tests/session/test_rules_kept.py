@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from pydantic import SecretStr
 
 from tests.session.test_suspended import waiting
 from tests.session.till import Till, calls, program
-from toolwire import Decision, Policy, Session, ToolSpec, Turn
+from toolwire import ApprovalRequest, Caller, Decision, DecisionRefused, Policy, Session, ToolSpec, Turn
 from toolwire.approvals import Decider, rule_for
 from toolwire.permission.rule import RuleScope
 from toolwire.session.resume import RunStore
@@ -42,6 +43,65 @@ async def test_a_rule_for_the_workspace_is_in_force_in_the_next_session(store: R
     await always(till, store, "workspace")
     turn = await till.session(store).turn(calls(PAY, PAY))
     assert (turn.suspended, till.paid) == (None, [5, 5, 5])
+
+
+ANN = Caller(principal="ann", tenant="acme")
+OTHERS = [Caller(principal="mallory", tenant="other"), Caller(principal="ann", tenant="other"), Caller(tenant="acme")]
+
+
+@pytest.mark.threat(9)
+async def test_a_rule_for_the_workspace_is_of_one_principal_and_tenant(store: RunStore) -> None:
+    till = Till()
+    await always(till, store, "workspace", caller=ANN)
+    for other in OTHERS:
+        turn = await till.session(store, caller=other).turn(calls(PAY))
+        assert (len(waiting(turn)), till.paid) == (1, [5]), other
+    turn = await till.session(store, caller=ANN).turn(calls(PAY))
+    assert (turn.suspended, till.paid) == (None, [5, 5])
+
+
+@pytest.mark.threat(9)
+async def test_a_rule_in_a_shared_policy_is_of_one_principal_and_tenant() -> None:
+    till, policy = Till(), Policy()
+
+    def approve(request: ApprovalRequest) -> Decision:
+        asked.append(request.caller)
+        return Decision(verdict="approve", remember=rule_for(request, scope="workspace"), by=Decider(principal="ada"))
+
+    asked: list[Caller] = []
+    for caller in (ANN, ANN, *OTHERS):
+        await till.session(None, policy=policy, approver=approve, caller=caller).turn(calls(PAY))
+    assert asked == [ANN, *OTHERS]
+
+
+@pytest.mark.parametrize("named", [{"principal": "mallory"}, {"tenant": "other"}, {"principal": ""}])
+async def test_no_decision_makes_a_rule_for_another_principal(store: RunStore, named: dict[str, str]) -> None:
+    till = Till()
+    (request,) = waiting(await till.session(store, caller=ANN).turn(calls(PAY)))
+    rule = replace(rule_for(request, scope="workspace"), **named)
+    decision = Decision(verdict="approve", request_id=request.id, remember=rule, by=Decider(principal="ada"))
+    with pytest.raises(DecisionRefused, match="for another principal"):
+        await till.session(store, caller=ANN).resume(request.run_id, [decision])
+    assert till.paid == []
+
+
+@pytest.mark.threat(9)
+async def test_a_rule_of_the_policy_is_for_all_or_for_those_that_it_names() -> None:
+    till, refusals = Till(), list[str]()
+
+    def refuse(request: ApprovalRequest) -> Decision:
+        refusals.append(request.caller.principal)
+        return Decision(verdict="deny", by=Decider(principal="ada"))
+
+    for policy, paid in ((Policy([ALL]), 2), (Policy([{**ALL, "principal": "ann", "tenant": "acme"}]), 1)):
+        till.paid.clear()
+        for caller in (ANN, OTHERS[0]):
+            await till.session(None, policy=policy, approver=refuse, caller=caller).turn(calls(PAY))
+        assert len(till.paid) == paid
+    assert refusals == ["mallory"]
+
+
+ALL: dict[str, Any] = {"tool": "pay", "effect": "auto"}
 
 
 @pytest.mark.threat(9)
@@ -81,6 +141,20 @@ async def test_no_call_that_is_only_near_the_remembered_one_runs_unasked() -> No
     # The control: the very call, the default written out.
     await till.session(store).turn(calls(("pay", {"amount": 5, "to": "shop"})))
     assert till.paid == [5, 5]
+
+
+async def test_a_decision_of_somebody_who_may_not_approve_is_refused_and_the_request_waits_on(store: RunStore) -> None:
+    till, policy = Till(), Policy(approvers={"*": ["boss"]})
+    (request,) = waiting(await till.session(store, policy=policy).turn(calls(PAY)))
+    for principal in ("clerk", ""):
+        by = Decider(principal=principal, channel="cli")
+        with pytest.raises(DecisionRefused) as refused:
+            store.decide(request.id, Decision(verdict="approve", by=by))
+        assert (refused.value.code, refused.value.decided) == ("not_permitted", None)
+    assert [one.id for one in store.pending(request.run_id)] == [request.id]
+    store.decide(request.id, Decision(verdict="approve", by=Decider(principal="boss", channel="cli")))
+    await till.session(store, policy=policy).resume(request.run_id)
+    assert till.paid == [5]
 
 
 @pytest.mark.threat(9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from toolwire.definition.tool import Tool
 from toolwire.gateway.served_names import by_served_name
@@ -19,6 +21,9 @@ from toolwire.permission.seen_urls import with_urls
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.values import digest, plain
+
+TOKEN_PRINCIPAL = "token"  # noqa: S105 - a name
+"""The principal of callers with the one token of a server."""
 
 _STATE = "toolwire"
 WAITING = 256
@@ -152,3 +157,21 @@ def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
     """Returns the connection of a request, whose `state` and `exit_stack` are meant for handlers."""
     # The SDK's context does not offer it yet.
     return context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+def owner_of(request: object) -> str | None:
+    """Returns whose share of a server a request takes: that of its principal, or of its address without one.
+
+    The one token of a server tells no clients apart. An IPv6 address stands for its network of 64 bits, which one
+    machine has alone. None for a client without HTTP, and for one without an address, as behind a Unix socket.
+    """
+    token = get_access_token()
+    if token is not None and (token.subject or token.client_id) != TOKEN_PRINCIPAL:
+        return f"principal {(token.claims or {}).get('iss') or ''} {token.subject or token.client_id}"
+    if not isinstance(request, Request) or request.client is None:
+        return None
+    try:
+        address = ipaddress.ip_address(request.client.host.partition("%")[0])
+    except ValueError:
+        return f"address {request.client.host}"
+    return f"address {ipaddress.ip_network((address, 64), strict=False) if address.version == 6 else address}"

@@ -20,13 +20,15 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from toolwire.gateway.clients import TOKEN_PRINCIPAL
 from toolwire.gateway.http_guard import HttpGuard
+from toolwire.gateway.http_sessions import SessionShares
+from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
+from toolwire.gateway.slots import Slots
 
 PATH = "/mcp"
-TOKEN_PRINCIPAL = "token"  # noqa: S105 - a name
-"""The principal of callers with the one token of a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,9 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
         async with manager.run():
             yield
 
-    middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins)]
-    endpoint: Any = StreamableHTTPASGIApp(manager)
+    middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins), Middleware(RequestEnds)]
+    sessions = Slots(limits.sessions, "session", "open", each=limits.each(limits.sessions))
+    endpoint: Any = SessionShares(StreamableHTTPASGIApp(manager), manager, sessions)
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)
     if verifier is not None:

@@ -32,11 +32,12 @@ from toolwire.definition.tool import Tool
 from toolwire.gateway.clients import Clients, connection_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
-from toolwire.gateway.server_limits import LIST_POLL_S
+from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
 from toolwire.gateway.upstream.passing_on import PassingOn
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
+from toolwire.mcp.client_limits import SUBSCRIPTIONS
 from toolwire.mcp.convert import to_mcp
 from toolwire.mcp.values.call_results import is_object
 from toolwire.permission.approval import REQUEST_LIFE_S
@@ -59,11 +60,11 @@ class SdkServer(Server[None]):
         """`parts` are the tools, the clients and the store behind it."""
         self._parts = parts
         self._bus = InMemorySubscriptionBus()
-        self._listen = ListenHandler(self._bus)
+        self._listen = ListenHandler(self._bus, max_subscriptions=STREAMS)
         self._connections: set[Connection] = set()
         self._seen: tuple[object, ...] | None = None
-        self._news = ResourceNews(parts.upstreams)
-        self._passing_on = PassingOn(parts.upstreams, parts.clients, parts.calls, self._news)
+        self._news = ResourceNews(parts.upstreams, parts.limits.each(SUBSCRIPTIONS))
+        self._passing_on = PassingOn(parts.upstreams, parts.clients, parts.calls, self._news, parts.limits)
         super().__init__(
             name,
             version=version,
@@ -204,6 +205,7 @@ class ServedParts:
         base: Session,
         clients: Clients,
         slots: Slots,
+        limits: ServerLimits,
         store: Store | None,
         upstreams: Upstreams,
         revision: Callable[[], int],
@@ -211,7 +213,9 @@ class ServedParts:
         """`revision` returns a number that differs once what clients may see is decided anew."""
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
-        self.calls = ServedCalls(clients, slots, store)
+        waiting = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
+        self.calls = ServedCalls(clients, slots, waiting, store)
+        self.limits = limits
         self._names: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Caller) -> Tool | None:

@@ -16,17 +16,17 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import shared_output_schema
-from toolwire.gateway.clients import Client, Clients
-from toolwire.gateway.elicitation import decision_of, form_keys, form_of
-from toolwire.gateway.server_limits import STATE_BUSY_S
-from toolwire.gateway.slots import Slots
+from toolwire.gateway.asking import ask_person, shown_form
+from toolwire.gateway.clients import Client, Clients, owner_of
+from toolwire.gateway.elicitation import decision_of, form_keys
+from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
+from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
@@ -52,8 +52,9 @@ class _UnderWay(Exception):
 class ServedCalls:
     """Runs the calls of all clients of one server."""
 
-    def __init__(self, clients: Clients, slots: Slots, store: Store | None) -> None:
-        self._clients, self._slots, self._store = clients, slots, store
+    def __init__(self, clients: Clients, slots: Slots, waiting: Slots, store: Store | None) -> None:
+        """`waiting` are the places of calls that show a form and wait for its answer."""
+        self._clients, self._slots, self._waiting, self._store = clients, slots, waiting, store
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -62,7 +63,8 @@ class ServedCalls:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
         client = await self._clients.of(context)
-        name = client.own_name(params.name)
+        is_short = len(params.name) <= GIVEN_NAME_CHARACTERS
+        name = client.own_name(params.name) if is_short else None
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
@@ -86,13 +88,11 @@ class ServedCalls:
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
-        refused = self._slots.take()
-        if refused is not None:
-            return refused
         try:
             return await self._answer(context, client, session, call, params, can_ask=can_ask)
+        except SlotRefused as refused:
+            return refused.result
         finally:
-            self._slots.give_back()
             client.share_labels()
 
     async def _answer(
@@ -104,7 +104,8 @@ class ServedCalls:
         closed = set[str]()
         is_asked = can_ask and _can_be_asked(context)
         try:
-            turn = await self._turn(client, session, call, params, events, closed)
+            with self._slots.hold():
+                turn = await self._turn(client, session, call, params, events, closed)
             if turn.suspended is not None and not _is_modern(context) and is_asked:
                 turn = await self._asked_meanwhile(context, client, session, turn, events, closed)
         except _UnderWay:
@@ -115,7 +116,7 @@ class ServedCalls:
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
         if _is_modern(context) and is_asked:
             asked = [request for request in pending if request.id not in closed]
-            forms = {request.id: form for request in asked if (form := _shown(request)) is not None}
+            forms = {request.id: form for request in asked if (form := shown_form(request)) is not None}
             if forms:
                 keys = form_keys(pending)
                 requests: types.InputRequests = {
@@ -202,22 +203,38 @@ class ServedCalls:
         events: Events | None,
         closed: set[str],
     ) -> Turn:
-        """Asks the person while the call waits, until the run has ended or the person makes no choice."""
+        """Asks the person while the call waits, until the run has ended or the person makes no choice.
+
+        Such a call holds no slot: one whose person is away would shut out the calls of others.
+        """
         while turn.suspended is not None:
-            decisions: list[Decision] = []
-            for request in turn.suspended.pending:
-                if request.id in closed:
-                    continue
-                said = await _elicited(context, request)
-                found = None if said is None else decision_of(request, said, _decider(client))
-                if found is None:
-                    closed.add(request.id)
-                else:
-                    decisions.append(found)
+            decisions = await self._ask(context, client, turn.suspended.pending, closed)
             if not decisions:
                 return turn
-            turn = await self._resumed(session, turn.suspended.run_id, decisions, events, closed)
+            async with self._slots.hold_next():
+                turn = await self._resumed(session, turn.suspended.run_id, decisions, events, closed)
         return turn
+
+    async def _ask(
+        self, context: Context, client: Client, pending: Iterable[ApprovalRequest], closed: set[str]
+    ) -> list[Decision]:
+        """Shows the requests to the person, one after the other. Those without a decision go to `closed`."""
+        try:
+            with self._waiting.hold(owner_of(context.request)):
+                decisions: list[Decision] = []
+                for request in pending:
+                    if request.id in closed:
+                        continue
+                    said = await ask_person(context, request)
+                    found = None if said is None else decision_of(request, said, _decider(client))
+                    if found is None:
+                        closed.add(request.id)
+                    else:
+                        decisions.append(found)
+                return decisions
+        except SlotRefused as refused:
+            _LOG.warning("the person of an MCP client is not asked: %s", refused)
+            return []
 
 
 def _decisions(client: Client, pending: Iterable[ApprovalRequest], params: _Asking, closed: set[str]) -> list[Decision]:
@@ -250,25 +267,6 @@ def _telling_progress(context: Context) -> Events:
             await context.session.report_progress(done, total, encodable_text(event.progress["message"]) or None)
 
     return tell
-
-
-async def _elicited(context: Context, request: ApprovalRequest) -> types.ElicitResult | None:
-    form = _shown(request)
-    if form is None:
-        return None
-    try:
-        return await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
-    except MCPError as error:
-        _LOG.warning("an MCP client did not answer request %s: %s", request.id, error)
-        return None
-
-
-def _shown(request: ApprovalRequest) -> types.ElicitRequestFormParams | None:
-    try:
-        return form_of(request)
-    except Unrepresentable:
-        _LOG.exception("request %s cannot be shown to a person", request.id)
-        return None
 
 
 def _waits(pending: Any) -> ToolResult:

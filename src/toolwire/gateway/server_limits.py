@@ -11,6 +11,22 @@ from toolwire.vocabulary.errors import ConfigurationError
 CALLS = 256
 """Calls under way at a time. More are refused as `overloaded`, so that clients cannot take all threads and memory."""
 
+WAITING = 1_000
+"""Calls that wait for the answer to a form. Each holds a connection and its arguments. More fail without a form."""
+
+SHARE = 0.25
+"""The part of the sessions, subscriptions and waiting calls that one client may have, so that four take all at least.
+"""
+
+STREAMS = 1_024
+"""Open streams of changes, as in the SDK."""
+
+URI_CHARACTERS = 8_192
+"""Characters of a URI that a client gives, as HTTP servers take them."""
+
+GIVEN_NAME_CHARACTERS = 1_024
+"""Characters of the name of a tool or prompt that a client gives. A server behind this one may have long names."""
+
 BODY_BYTES = 4 * 1024 * 1024
 """Bytes of one message of a client, as in the SDKs of MCP: a picture of 3 MB in Base64."""
 
@@ -37,6 +53,8 @@ class ServerLimitOptions(TypedDict, total=False):
     """The limits that `ToolServer` takes as keywords; see `ServerLimits`."""
 
     calls: int
+    waiting: int
+    share: float
     body_bytes: int
     sessions: int
     idle_s: float
@@ -48,17 +66,22 @@ class ServerLimits:
     """The limits of one server.
 
     Attributes:
-        calls: Calls under way at a time.
+        calls: Calls under way at a time. One that waits for a person is not under way.
+        waiting: Calls of the handshake protocols that wait for the answer to a form.
+        share: The part of `sessions`, `waiting`, streams of changes and subscriptions that one principal may have, or
+            one address for clients that no token tells apart; above 0, and at most 1. At least one of each.
         body_bytes: Bytes of one message: of the body of an HTTP request, or of a line of stdin.
         sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
         idle_s: Seconds without a request after which an HTTP session ends.
         drain_s: Seconds that calls under way may take after SIGTERM.
 
     Raises:
-        ConfigurationError: A limit is not a finite number above 0.
+        ConfigurationError: A limit is not a finite number above 0, or the share is above 1.
     """
 
     calls: int = CALLS
+    waiting: int = WAITING
+    share: float = SHARE
     body_bytes: int = BODY_BYTES
     sessions: int = SESSIONS
     idle_s: float = IDLE_S
@@ -70,3 +93,9 @@ class ServerLimits:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not is_number or not 0 < value < math.inf:
                 raise ConfigurationError(f"{field.name}={value!r:.80}: give a number above 0")
+        if self.share > 1:
+            raise ConfigurationError(f"share={self.share!r:.80}: give a part, such as 0.25; 1 gives a client all")
+
+    def each(self, total: int) -> int:
+        """Returns the places that one client may have of so many."""
+        return max(1, math.floor(total * self.share))

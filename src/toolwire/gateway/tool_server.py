@@ -207,6 +207,7 @@ class ToolServer:
             self._session(self._caller),
             clients,
             slots,
+            self._limits,
             self._store,
             upstreams,
             lambda: 0 if profiles is None else profiles.revision,

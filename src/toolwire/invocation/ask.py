@@ -170,7 +170,6 @@ def _request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> Appr
     # An approver is the host's code and may change its arguments, so it gets a copy.
     arguments = plain(prepared.canonical(scope))
     given = _given(call.arguments)
-    approvers = scope.policy.approvers if scope.depth else {}
     return ApprovalRequest(
         id=new_request_id(),
         call_id=call.id,
@@ -191,8 +190,13 @@ def _request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> Appr
         created_at=now,
         expires_at=now + REQUEST_LIFE_S,
         depth=scope.depth,
-        approvers={effect: tuple(sorted(names)) for effect, names in approvers.items()},
+        approvers=named_approvers(scope),
     )
+
+
+def named_approvers(scope: Scope) -> dict[str, tuple[str, ...]]:
+    """Returns the principals who may approve, by effect, for a request: whoever takes its decision lacks the policy."""
+    return {effect: tuple(sorted(names)) for effect, names in scope.policy.approvers.items()}
 
 
 def new_request_id() -> str:

@@ -49,8 +49,12 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
     if not isinstance(decision, Decision):
         return decision
     decided = _as_decided(prepared, decision, scope, began or doubt)
-    # The tool may have been removed or disabled while a person decided.
-    there = resolve(prepared.call, scope) if isinstance(decided, Prepared) else None
+    if not isinstance(decided, Prepared):
+        return decided
+    # The tool may have been removed, disabled or replaced while a person decided.
+    there = resolve(prepared.call, scope)
+    if not isinstance(there, ToolResult) and there.tool is not prepared.entry.tool:
+        there = mismatch(prepared.call, decision.request_id)
     return there.with_metadata(approval=prepared.approval) if isinstance(there, ToolResult) else decided
 
 

@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 from toolwire.journal.database.database import Database
 from toolwire.journal.database.work import Work
 from toolwire.journal.log import rows as log_rows
-from toolwire.journal.log.chain import LogCheck, verify
-from toolwire.journal.log.compare import missing
+from toolwire.journal.log.chain import LogCheck, read_head, verify
+from toolwire.journal.log.compare import missing, unlogged
 from toolwire.journal.log.following import Follow
 from toolwire.journal.log.pruning import Prune, pruned
 from toolwire.journal.log.rows import LogFilter, LogRow
@@ -143,14 +143,17 @@ class StoreLog(ABC):
     def verify(self) -> LogCheck:
         """Checks the whole log and reports the first row that was changed, moved or removed.
 
-        It also reports runs and steps that the log mentions and the store no longer has. It cannot detect that the
-        whole database was restored to an earlier state.
+        It also reports runs and steps that the log mentions and the store no longer has, and those of the store that
+        the log does not mention. It cannot detect that the whole database was restored to an earlier state.
         """
         database = self._database
         database.settled()
 
         def check(connection: Connection) -> LogCheck:
-            return replace(verify(connection, database.sealer), missing=missing(connection))
+            found = verify(connection, database.sealer)
+            is_pruned = read_head(connection, database.sealer).pruned > 0
+            cut = unlogged(connection, database.sealer, is_pruned=is_pruned)
+            return replace(found, missing=missing(connection), unlogged=cut)
 
         return database.read(check, is_one_state=True)
 

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from toolwire.mcp.oauth.authorization import Endpoint
+from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of, token_auth
 from toolwire.mcp.values.unread_messages import mended_text
@@ -234,7 +235,8 @@ class MessageClient(httpx2.AsyncClient):
 @asynccontextmanager
 async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[tuple[Any, Any]]:
     """Opens a connection to a server at a URL, with its authentication."""
-    plain = httpx2.AsyncClient(transport=Door(endpoint.url, AUTHORIZATION_BYTES, has_messages=False), trust_env=False)
+    door = Door(endpoint.url, AUTHORIZATION_BYTES, AuthorizationNetwork(endpoint.url), has_messages=False)
+    plain = httpx2.AsyncClient(transport=door, trust_env=False)
     async with token_auth(endpoint, login_command, plain) as auth:
         opened = _http if endpoint.transport == "http" else _sse
         async with opened(endpoint, auth) as streams:

@@ -99,8 +99,8 @@ class ApprovalRequest:
         created_at: Time of the request, in seconds since the epoch.
         expires_at: Time after which a decision is refused, in seconds since the epoch; 0 means never.
         depth: Number of catalogues above the call's own (`CallContext.using`). Above 0, the session lacks the tool.
-        approvers: The principals who may approve, by effect, as the call's own policy named them. Only with a depth
-            above 0, because the policy of the session judges all other requests.
+        approvers: The principals who may approve, by effect, as the policy of the call named them at the request.
+            Another author's decision to run the call is refused as `not_permitted`, and the request waits on.
     """
 
     id: str

@@ -99,6 +99,8 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
         return f"it remembers a rule for {rule.tool!r}, and the request shown is a call of {request.tool!r}"
     if rule.agent not in (None, request.caller.agent):
         return f"it remembers a rule for another agent, {rule.agent!r}"
+    if rule.principal not in (None, request.caller.principal) or rule.tenant not in (None, request.caller.tenant):
+        return f"it remembers a rule for another principal, {rule.principal!r} of the tenant {rule.tenant!r}"
     if rule.run_id not in ("", request.run_id):
         return f"it remembers a rule for another run, {rule.run_id!r}"
     if rule.tool_digest not in ("", request.tool_digest):
@@ -111,12 +113,17 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
 
 
 def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
-    """Limits a rule to the asking agent, the tool as it was described, and with scope run to that run."""
+    """Limits a rule to the asking agent, principal and tenant, to the tool as described, and with scope run to the run.
+
+    A rule for all principals is the owner's, in the policy: no decision makes one.
+    """
     return replace(
         rule,
         id=rule.id or f"remembered:{request.id}",
         source=rule.source or f"the decision on {request.id}",
         agent=request.caller.agent,
+        principal=request.caller.principal,
+        tenant=request.caller.tenant,
         tool_digest=request.tool_digest,
         run_id=request.run_id if rule.scope == "run" else "",
     )
@@ -155,7 +162,7 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
 def rule_for(
     request: ApprovalRequest, *, scope: RuleScope = "run", same_arguments: bool = True, effect: str = "auto"
 ) -> Rule:
-    """Returns a rule for calls like the one shown: the same tool, the same agent, the same arguments.
+    """Returns a rule for calls like the one shown: the same tool, agent, principal, tenant and arguments.
 
     `same_arguments=False` allows any arguments; offer that only as a separate choice.
     """

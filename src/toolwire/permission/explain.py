@@ -70,6 +70,8 @@ def _why(rule: Rule, subject: Subject, now: float) -> str:
         return "it has expired"
     if rule.agent not in (None, subject.caller.agent):
         return f"it is about calls by {rule.agent!r}"
+    if rule.principal not in (None, subject.caller.principal) or rule.tenant not in (None, subject.caller.tenant):
+        return f"it is about calls for {rule.principal or ''!r} of the tenant {rule.tenant or ''!r}"
     if rule.scope == "run" and rule.run_id != subject.run_id:
         return "it is about another run"
     if rule.tool_digest not in ("", subject.tool_digest):

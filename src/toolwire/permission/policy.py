@@ -315,4 +315,16 @@ def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 def _as_data(rule: Rule) -> list[Any]:
     conditions = [[condition.path, condition.op, condition.value] for condition in rule.conditions]
-    return [rule.effect, rule.tool, conditions, rule.scope, rule.run_id, rule.agent, rule.ends_at, rule.tool_digest]
+    # A rule for all principals has the data that it has always had: runs on record have the digest.
+    whose = [] if rule.principal is None and rule.tenant is None else [rule.principal, rule.tenant]
+    return [
+        rule.effect,
+        rule.tool,
+        conditions,
+        rule.scope,
+        rule.run_id,
+        rule.agent,
+        rule.ends_at,
+        rule.tool_digest,
+        *whose,
+    ]

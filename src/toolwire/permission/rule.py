@@ -58,9 +58,12 @@ class Rule:
         tool: A tool's name or a pattern: `*` for any text, `?` for one character, `[ab]` for one of these. In a pattern
             with `/` they do not match a `/`: `bank/*` means the tools of `bank`.
         when: Conditions on the arguments; all must be true. Also accepts dicts. Stored as a tuple of `Condition`.
-        scope: The lifetime of the rule: the workspace, a session or one run.
+        scope: The lifetime of the rule: the workspace, which means for good, a session or one run. A rule that a person
+            remembered is of one principal and tenant, whatever its scope.
         run_id: With scope run, the run.
         agent: The agent whose calls the rule applies to. None means all agents; empty means calls without an agent.
+        principal: The principal whose calls the rule applies to. None means all; empty means calls without one.
+        tenant: The tenant whose calls the rule applies to, as `principal`.
         expires_at: The time when the rule expires: seconds since the epoch, or a datetime with a zone. None means
             never. Stored as seconds.
         optional: True if its tools and parameters need not exist.
@@ -82,6 +85,8 @@ class Rule:
     scope: RuleScope = "workspace"
     run_id: str = ""
     agent: str | None = None
+    principal: str | None = None
+    tenant: str | None = None
     expires_at: float | datetime | None = None
     optional: bool = False
     source: str = ""
@@ -131,9 +136,8 @@ class Rule:
     @property
     def looks_at_calls(self) -> bool:
         """True if the tool's name alone does not decide whether the rule applies."""
-        return bool(self.when) or bool(
-            self.run_id or self.tool_digest or self.agent is not None or self.expires_at is not None
-        )
+        given = (self.agent, self.principal, self.tenant, self.expires_at)
+        return bool(self.when or self.run_id or self.tool_digest) or any(one is not None for one in given)
 
     def fits(self, tool: str) -> bool:
         """True if the rule is for that tool. The exact name matches first, so a name that contains `[` works."""
@@ -159,6 +163,8 @@ class Rule:
             (self.ends_at is None or now < self.ends_at)
             and (self.scope != "run" or self.run_id == subject.run_id)
             and self.agent in (None, subject.caller.agent)
+            and self.principal in (None, subject.caller.principal)
+            and self.tenant in (None, subject.caller.tenant)
             and self.tool_digest in ("", subject.tool_digest)
             and (not self.when or self.holds(subject.arguments, subject.typed))
         )
@@ -193,7 +199,7 @@ def rule_of(given: Rule | Mapping[str, Any], place: str) -> Rule:
 
 _WANTED = {"effect": "write one of auto, confirm, deny", "tool": "write a tool's name, or '*' for all tools"}
 _KINDS: Mapping[str, type] = {
-    **dict.fromkeys(("scope", "run_id", "agent", "source", "note", "id", "tool_digest"), str),
+    **dict.fromkeys(("scope", "run_id", "agent", "principal", "tenant", "source", "note", "id", "tool_digest"), str),
     "optional": bool,
 }
 _KIND_WORDS = {str: "a string", bool: "true or false"}

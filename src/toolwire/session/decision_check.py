@@ -21,7 +21,7 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
         DecisionRefused: `tool_changed`, `not_permitted` or `invalid_edit`.
     """
     if request.depth:
-        # The tool and its policy are not here. The request has what they say of a decision.
+        # The tool and its policy are not here. The request has what they said of a decision.
         check(request, decision)
     entry = None if request.depth else scope.catalogue.find(request.tool)
     if entry is not None and entry.tool.digest != request.tool_digest:

@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, delete, update
 
 from tests.journal.ledger.test_run_ledger import again, kind
 from tests.journal.world import PAID, done, request, start, started, step
+from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES
+from toolwire.journal.ledger.forms import plain_form, written
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
@@ -67,6 +70,54 @@ def test_a_decision_is_taken_down_whole(store: Store) -> None:
 
 
 @pytest.mark.threat(5)
+def test_a_decision_of_somebody_whom_the_policy_does_not_name_leaves_the_request_waiting(store: Store) -> None:
+    waiting = asked(started(store), approvers={"spend": ("boss",)})
+    assert store.request(waiting.id) == (waiting, None)
+    for verdict in ("approve", "edit"):
+        arguments = {"amount": 4} if verdict == "edit" else None
+        clerk = Decision(verdict=verdict, arguments=arguments, by=Decider(principal="clerk", channel="cli"))
+        error = refused(store, waiting.id, clerk)
+        assert (error.code, error.request_id) == ("not_permitted", waiting.id)
+    assert store.pending() == [waiting]
+    boss = Decision(verdict="approve", by=Decider(principal="boss", channel="cli"))
+    assert store.decide(waiting.id, boss).by == boss.by
+
+
+def test_anybody_may_still_deny(store: Store) -> None:
+    waiting = asked(started(store), approvers={"spend": ("boss",)})
+    assert store.decide(waiting.id, Decision(verdict="deny", by=Decider(principal="clerk"))).verdict == "deny"
+
+
+def test_a_rule_of_an_older_store_is_of_the_principal_of_its_run(store: Store) -> None:
+    ledger = started(store)
+    for key in ("1", "2"):
+        waiting = asked(ledger, call_id=key)
+        rule = Rule(effect="auto", tool="pay")
+        store.decide(waiting.id, Decision(verdict="approve", by=Decider(principal="user:1"), remember=rule))
+        kept = narrowed(rule, waiting)
+        form = {name: value for name, value in plain_form(kept).items() if name not in ("principal", "tenant")}
+        rewrite(store, waiting.id, form)
+    new = store.rules()[0]
+    assert (new.principal, new.tenant) == ("user:1", "")
+    forget_request(store, store.rules()[1].id.removeprefix("remembered:"))
+    assert [(one.principal, one.tenant) for one in store.rules()] == [("user:1", ""), ("", "")]
+
+
+def rewrite(store: Store, id: str, form: dict[str, Any]) -> None:
+    """Writes a rule in the form of an older version."""
+    database = store._database  # pyright: ignore[reportPrivateUsage]
+    sealed = database.sealer.seal(written(form), "rules", id)
+    database.run(lambda to: to.execute(update(RULES).where(RULES.c.rule_id == id).values(rule=sealed))).result()
+
+
+def forget_request(store: Store, id: str) -> None:
+    def forget(connection: Connection) -> None:
+        connection.execute(delete(DECISIONS).where(DECISIONS.c.request_id == id))
+        connection.execute(delete(REQUESTS).where(REQUESTS.c.request_id == id))
+
+    store._database.run(forget).result()  # pyright: ignore[reportPrivateUsage]
+
+
 def test_the_first_decision_counts_and_is_shown_to_the_second(store: Store) -> None:
     ledger = started(store)
     waiting = asked(ledger)

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-from toolwire.journal.ledger.approvals import decision_written, request_written
+from toolwire.journal.ledger.approvals import decision_written, request_written, rule_written
 from toolwire.journal.ledger.forms import (
     REFERRING,
     call_of,
     ended_form,
     ended_of,
     lengthened,
-    plain_form,
     plain_of,
     read,
     result_form,
@@ -141,7 +140,7 @@ RECORDS: dict[str, Callable[[], bytes]] = {
     "request": lambda: request_written(REQUEST),
     "decision": lambda: decision_written(DECISION),
     "empty_decision": lambda: decision_written(Decision(verdict="approve")),
-    "rule": lambda: written(plain_form(RULE)),
+    "rule": lambda: rule_written(RULE),
     "run": lambda: written(run_form(RUN)),
     "empty_run": lambda: written(run_form(RunStart(run_id="", reply={}, protocol=""))),
     "divergence": lambda: written({"result": result_form(FAILED)}),

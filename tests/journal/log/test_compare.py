@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import create_engine, text
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
+from toolwire.journal.log import chain
 from toolwire.journal.log.compare import NAMED, keys_of, spans
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
@@ -34,7 +36,7 @@ def fails() -> None:
     raise ValueError("no")
 
 
-def change(url: str, *statements: str, **values: str) -> None:
+def change(url: str, *statements: str, **values: Any) -> None:
     engine = create_engine(location_of(url).url)
     with engine.begin() as connection:
         for statement in statements:
@@ -111,6 +113,100 @@ def test_a_step_that_was_begun_and_is_not_known_to_have_ended_is_there_too(store
     assert store.verify().is_whole
     change(url, "DELETE FROM steps")
     assert store.verify().missing == ("step r_6/1 of run r_6",)
+
+
+def head_of(url: str) -> Any:
+    engine = create_engine(location_of(url).url)
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT value, (SELECT max(seq) FROM log) FROM meta WHERE name = 'log_head'")
+        ).one()
+    engine.dispose()
+    return found
+
+
+def cut(url: str, head: Any) -> None:
+    """Puts an earlier signed end of the log back, without the key."""
+    statements = ("UPDATE meta SET value = :value WHERE name = 'log_head'", "DELETE FROM log WHERE seq > :last")
+    change(url, *statements, value=head[0], last=head[1] or 0)
+
+
+@pytest.mark.threat(62)
+def test_a_run_that_was_cut_off_the_log_is_named(store: Store, url: str) -> None:
+    ran(store, *CALLS)
+    head = head_of(url)
+    run_id = ran(store, ToolCall("price", {"n": 5}))
+    assert store.verify().is_whole
+    cut(url, head)
+    check = store.verify()
+    assert (check.bad_seq, check.missing, check.unlogged) == (None, (), (f"run {run_id}",))
+    assert not check.is_whole
+
+
+@pytest.mark.threat(62)
+def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store, url: str) -> None:
+    ledger = started(store, "r_7")
+    done(ledger.begin(start(step("r_7/1"))))
+    done(ledger.suspend())
+    suspended = head_of(url)
+    again = done(store.reopen("r_7"))
+    assert store.verify().is_whole
+    done(again.begin(start(step("r_7/2"))))
+    done(again.suspend())
+    assert store.verify().is_whole
+    cut(url, suspended)
+    assert store.verify().unlogged == ("step r_7/2 of run r_7",)
+    other = started(store, "r_12")
+    begun = head_of(url)
+    done(other.finish([]))
+    cut(url, begun)
+    assert store.verify().unlogged[1:] == ("run r_12 is finished, and started in the log",)
+
+
+@pytest.mark.threat(62)
+@pytest.mark.parametrize("entry", ["no JSON", "[1]", "[" * 100_000])
+def test_a_row_whose_entry_is_not_json_is_the_bad_row(store: Store, url: str, entry: str) -> None:
+    ran(store, *CALLS)
+    change(url, "UPDATE log SET entry = :entry WHERE seq = 2", entry=entry)
+    assert store.verify().bad_seq == 2
+    # The chain without the key: its hashes can be computed, and the signed end cannot.
+    engine = create_engine(location_of(url).url)
+    with engine.begin() as connection:
+        before = ""
+        for row in connection.execute(text("SELECT * FROM log ORDER BY seq")).mappings().all():
+            now = chain._hash(before or chain.GENESIS, row)  # pyright: ignore[reportPrivateUsage]
+            connection.execute(text("UPDATE log SET hash = :now WHERE seq = :seq"), {"now": now, "seq": row["seq"]})
+            before = now
+    engine.dispose()
+    check = store.verify()
+    assert (check.bad_seq, check.problem) == (2, "its entry is not JSON")
+
+
+@pytest.mark.threat(62)
+def test_no_column_makes_a_run_older_than_a_pruned_log(store: Store, url: str) -> None:
+    ran(store, *CALLS)
+    store.prune(keep=1)
+    head = head_of(url)
+    run_id = ran(store, ToolCall("price", {"n": 5}))
+    cut(url, head)
+    change(url, "UPDATE runs SET created_at = 1.0")
+    assert store.verify().unlogged == (f"run {run_id}",)
+
+
+def test_runs_under_way_waiting_ended_forgotten_or_pruned_are_no_faults(store: Store) -> None:
+    running, waiting, ended = (started(store, f"r_{number}") for number in (8, 9, 10))
+    done(running.begin(start(step("r_8/1"))))
+    assert store.verify().is_whole
+    done(waiting.suspend())
+    done(ended.finish([]))
+    assert store.verify().is_whole
+    store.prune(keep=2)
+    assert store.verify().is_whole
+    store.prune(keep=0)
+    assert store.verify().is_whole
+    store.forget(before=time.time() + 1)
+    done(started(store, "r_11").suspend())
+    assert store.verify().is_whole
 
 
 def test_at_most_a_hundred_are_named(store: Store, url: str) -> None:

@@ -36,6 +36,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from tests.mcp.client.tool_server import tool_server
 
 SECRET = "s3cret"
+PKCE_METHODS = ["S256"]
+"""Those of the SDK's authorization server."""
+ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "register"}
 
 
 @dataclass
@@ -72,12 +75,20 @@ class Protected:
     """Requests that the MCP server must have seen before the authorization server answers a token request."""
     redirect: str = ""
     """Where the MCP server sends each request, with status 307."""
+    pkce_methods: list[str] | None = field(default_factory=PKCE_METHODS.copy)
+    """The `code_challenge_methods_supported` of the metadata; None leaves it out."""
     named_issuer: str = ""
     """The authorization server that the MCP server names, if it is not its own."""
 
     def reset(self) -> None:
         """Forgets all that was before."""
         self.__init__(url=self.url, issuer=self.issuer)
+
+    def metadata(self) -> dict[str, Any]:
+        """Returns the metadata of the authorization server."""
+        pages = {f"{name}_endpoint": f"{self.issuer}/{path}" for name, path in ENDPOINTS.items()}
+        methods = {} if self.pkce_methods is None else {"code_challenge_methods_supported": self.pkce_methods}
+        return {"issuer": f"{self.issuer}/", "response_types_supported": ["code"], **pages, **methods}
 
     def count(self, grant: str) -> int:
         """Returns the number of token requests of this kind."""
@@ -176,6 +187,8 @@ class Recorded:
         if self._is_authorization:
             if of.is_down:
                 return Response(status_code=503)
+            if of.pkce_methods != PKCE_METHODS and seen.path == "/.well-known/oauth-authorization-server":
+                return JSONResponse(of.metadata())
             if seen.form.get("grant_type") == "client_credentials":
                 is_right = seen.headers.get("authorization", "").startswith("Basic ")
                 token = of.issue("program", []).model_dump(exclude={"refresh_token"}, exclude_none=True)

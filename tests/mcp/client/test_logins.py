@@ -79,6 +79,23 @@ def test_a_login_gives_a_token_that_later_clients_use(client: MCPClient, protect
     assert (protected.count("authorization_code"), protected.count("refresh_token")) == (1, 0)
 
 
+@pytest.mark.parametrize("methods", [None, [], ["plain"], ["s256"]])
+def test_a_login_without_pkce_is_refused_by_name(
+    client: MCPClient, protected: Protected, methods: list[str] | None
+) -> None:
+    protected.pkce_methods = methods
+    opened: list[str] = []
+    with pytest.raises(ServerUnavailable) as refused:
+        client.login(opened.append)
+    assert str(refused.value) == (
+        f"the login at {protected.url} failed: the authorization server {protected.issuer}/ does not support PKCE with "
+        'S256: its metadata need "code_challenge_methods_supported": ["S256"]'
+    )
+    assert opened == []
+    protected.pkce_methods = ["plain", "S256"]
+    client.login(browser)
+
+
 def test_the_tokens_are_in_a_file_that_no_other_user_reads(client: MCPClient, tmp_path: Path) -> None:
     client.login(browser)
     folder = tmp_path / "toolwire"

@@ -93,7 +93,10 @@ def approve(
     id: IdArgument,
     remember: Annotated[
         Literal["run", "session", "workspace"] | None,
-        typer.Option(help="Let later calls like this one run without asking: in this run, its session, or for good."),
+        typer.Option(
+            help="Let later calls like this one run without asking, for the same principal and tenant: in this run, "
+            "its session, or for good."
+        ),
     ] = None,
     any_arguments: Annotated[
         bool, typer.Option("--any-arguments", help="With --remember: calls with other arguments too.")
@@ -280,7 +283,9 @@ def _said(decision: toolwire.Decision) -> str:
 
 def _remembered(rule: toolwire.Rule) -> str:
     until = f", until {moment(rule.expires_at)}" if isinstance(rule.expires_at, float) else ""
-    return one_line(f"{rule}, scope {rule.scope}{until}")
+    whose = f", for {rule.principal}" if rule.principal else ""
+    tenant = f" of {rule.tenant}" if rule.tenant else ""
+    return one_line(f"{rule}, scope {rule.scope}{whose}{tenant}{until}")
 
 
 def _shown(request: toolwire.ApprovalRequest) -> str:

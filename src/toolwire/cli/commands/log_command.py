@@ -126,18 +126,22 @@ def tree(
 def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
     """Check that the log is as it was written.
 
-    No row was changed, moved, put in or taken out, and no run or step is missing.
+    No row was changed, moved, put in or taken out, and no run or step is missing, there or in the store.
     """
     output: Output = context.obj
     with open_store(store) as opened:
         check = opened.verify()
     if json:
-        found = {"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem, "missing": list(check.missing)}
-        output.result_json(found)
+        lists = {"missing": list(check.missing), "unlogged": list(check.unlogged)}
+        output.result_json({"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem, **lists})
     elif check.is_whole:
         output.result(count_of(check.rows, "row, as it was written", "rows, as they were written"))
-    if check.missing:
-        output.say("\n".join(f"missing from the store: {name}" for name in map(one_line, check.missing)))
+    lacking = [("the store", name) for name in check.missing] + [("the log", name) for name in check.unlogged]
+    if lacking:
+        output.say("\n".join(f"missing from {where}: {one_line(name)}" for where, name in lacking))
+    if check.bad_seq is None and check.unlogged:
+        lost = count_of(len(check.unlogged), "run or step", "runs or steps")
+        raise Stop(ExitCode.FAILED, f"the log was cut: it lacks {lost} of the store")
     if check.bad_seq is None and check.missing:
         lost = count_of(len(check.missing), "run or step", "runs or steps")
         raise Stop(ExitCode.FAILED, f"the log is whole, but the store lacks {lost} of it")

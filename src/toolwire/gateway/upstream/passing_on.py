@@ -13,8 +13,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.texts.outside_texts import told_text
-from toolwire.gateway.clients import Clients, connection_of
+from toolwire.gateway.clients import Clients, connection_of, owner_of
 from toolwire.gateway.served_calls import ServedCalls
+from toolwire.gateway.server_limits import STREAMS, ServerLimits
+from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
 from toolwire.mcp.offered.passed_on import COMPLETE, GET, READ
@@ -33,8 +35,11 @@ RESOURCE_NOT_FOUND = -32002
 class PassingOn:
     """The handlers of one server of the SDK."""
 
-    def __init__(self, upstreams: Upstreams, clients: Clients, calls: ServedCalls, news: ResourceNews) -> None:
+    def __init__(
+        self, upstreams: Upstreams, clients: Clients, calls: ServedCalls, news: ResourceNews, limits: ServerLimits
+    ) -> None:
         self._upstreams, self._clients, self._calls, self._news = upstreams, clients, calls, news
+        self._streams = Slots(STREAMS, "stream", "open", each=limits.each(STREAMS))
 
     async def list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         """Lists the resources that the client sees."""
@@ -104,10 +109,10 @@ class PassingOn:
         """Subscribes a connection of the handshake protocols to a resource.
 
         Raises:
-            MCPError: The resource is unknown, or its server refuses it.
+            MCPError: The resource is unknown, its server refuses it, or the client has its share of subscriptions.
         """
         target = await self._upstreams.resource(await self._session(context), params.uri)
-        await self._news.add(params.uri, target, connection_of(context))
+        await self._news.add(params.uri, target, connection_of(context), owner_of(context.request))
         return types.EmptyResult()
 
     async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -118,7 +123,20 @@ class PassingOn:
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams, handler: ListenHandler
     ) -> types.SubscriptionsListenResult:
-        """Serves a stream of changes. Resources that the client does not see are left out of it."""
+        """Serves a stream of changes. It leaves out resources that the client does not see, and those past its share.
+
+        Raises:
+            MCPError: The client has its share of streams.
+        """
+        try:
+            with self._streams.hold(owner_of(context.request)):
+                return await self._serve_stream(context, params, handler)
+        except SlotRefused as refused:
+            raise MCPError(types.INTERNAL_ERROR, str(refused)) from refused
+
+    async def _serve_stream(
+        self, context: Context, params: types.SubscriptionsListenRequestParams, handler: ListenHandler
+    ) -> types.SubscriptionsListenResult:
         wanted = params.notifications.resource_subscriptions or []
         if not wanted:
             return await handler(context, params)
@@ -129,10 +147,11 @@ class PassingOn:
     @asynccontextmanager
     async def _heard(self, context: Context, uris: list[str]) -> AsyncGenerator[list[str]]:
         session, listener, heard = await self._session(context), object(), list[str]()
+        owner = owner_of(context.request)
         async with AsyncExitStack() as stack:
             for uri in dict.fromkeys(uris):
                 try:
-                    await self._news.add(uri, await self._upstreams.resource(session, uri), listener)
+                    await self._news.add(uri, await self._upstreams.resource(session, uri), listener, owner)
                 except MCPError:
                     continue
                 stack.push_async_callback(self._news.remove, uri, listener)

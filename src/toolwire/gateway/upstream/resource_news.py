@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mcp.server.connection import Connection
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
 
+from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
 from toolwire.mcp.offered.passed_on import PassedOn
 
@@ -21,25 +26,42 @@ class _Heard:
     """A resource whose changes are wanted."""
 
     target: Target
-    listeners: set[object] = field(default_factory=set[object])
-    """The connections of the handshake protocols, and a mark for each stream of the later one."""
+    listeners: dict[object, str | None] = field(default_factory=dict[object, "str | None"])
+    """The owners of the listeners: the connections of the handshake protocols, and a mark for each later stream."""
 
 
 class ResourceNews:
     """The subscriptions of the clients of one server. All but `_updated` is used on the server's loop."""
 
-    def __init__(self, upstreams: Upstreams) -> None:
+    def __init__(self, upstreams: Upstreams, each: int) -> None:
+        """`each` bounds the subscriptions of one owner at one server. The server's client bounds its resources."""
         self._upstreams = upstreams
+        self._slots: dict[str, Slots] = defaultdict(lambda: Slots(sys.maxsize, "subscription", "open", each=each))
         self._heard: dict[str, _Heard] = {}
         self._pending: dict[str, None] = {}
         upstreams.watch(self._updated)
 
-    async def add(self, uri: str, target: Target, listener: object) -> None:
+    async def add(self, uri: str, target: Target, listener: object, owner: str | None) -> None:
         """Adds a listener. The first one of a URI subscribes at its server.
 
         Raises:
-            MCPError: The server refuses it.
+            MCPError: The server refuses it, or the owner has its share.
         """
+        slots = self._slots[target.server.server]
+        try:
+            slots.take(owner)
+        except SlotRefused as refused:
+            raise MCPError(INTERNAL_ERROR, str(refused)) from refused
+        try:
+            is_new = await self._listen(uri, target, listener, owner)
+        except BaseException:
+            slots.give_back(owner)
+            raise
+        if not is_new:
+            slots.give_back(owner)
+
+    async def _listen(self, uri: str, target: Target, listener: object, owner: str | None) -> bool:
+        """Adds a listener, which has its slot. Returns False if it is there already."""
         heard = self._heard.get(uri)
         if heard is None:
             await asyncio.wrap_future(target.server.subscribe(target.own, is_wanted=True))
@@ -47,16 +69,19 @@ class ResourceNews:
                 # Another one was first meanwhile.
                 target.server.subscribe(target.own, is_wanted=False)
             heard = self._heard.setdefault(uri, _Heard(target))
-        if isinstance(listener, Connection) and listener not in heard.listeners:
+        if listener in heard.listeners:
+            return False
+        if isinstance(listener, Connection):
             listener.exit_stack.push_async_callback(self.remove, uri, listener)
-        heard.listeners.add(listener)
+        heard.listeners[listener] = owner
+        return True
 
     async def remove(self, uri: str, listener: object) -> None:
         """Removes a listener. The last one of a URI ends the subscription."""
         heard = self._heard.get(uri)
         if heard is None or listener not in heard.listeners:
             return
-        heard.listeners.discard(listener)
+        self._slots[heard.target.server.server].give_back(heard.listeners.pop(listener))
         if not heard.listeners:
             del self._heard[uri]
             # The client does not wait for a server that is slow. One that was removed must not be connected again.
@@ -91,6 +116,8 @@ class ResourceNews:
         _LOG.warning("the subscription to the resource %.200r ended: its server was replaced, and says: %s", uri, said)
         if self._heard.get(uri) is heard:
             del self._heard[uri]
+            for owner in heard.listeners.values():
+                self._slots[heard.target.server.server].give_back(owner)
 
     def _updated(self, server: PassedOn, own: str) -> None:
         """Notes a change, in any thread. A server may name a part of the resource."""

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.served_names import served_name
+from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, URI_CHARACTERS
 from toolwire.gateway.upstream.told_offers import told_prompt, told_resource
 from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKind
 from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, PassedOn
@@ -130,8 +131,9 @@ class Upstreams:
         """Returns the resource with a URI, or the template.
 
         Raises:
-            MCPError: -32602: the client sees no server with it, or several servers have it.
+            MCPError: -32602: the client sees no server with it, several servers have it, or it is too long.
         """
+        _check_length("URI", uri, URI_CHARACTERS)
         shown = self._shown(READ, client)
         for server in shown:
             prefix = _prefix(server)
@@ -152,8 +154,9 @@ class Upstreams:
         """Returns the prompt with a served name, or with a name that one server alone has.
 
         Raises:
-            MCPError: -32602: the client sees no server with it, or several servers have it.
+            MCPError: -32602: the client sees no server with it, several servers have it, or it is too long.
         """
+        _check_length("name", name, GIVEN_NAME_CHARACTERS)
         offered = await self._offered(PROMPTS, client)
         for server, entries in offered:
             for one in entries:
@@ -219,6 +222,11 @@ def _prompt_name(server: PassedOn, own: str) -> str | None:
         return served_name(f"{server.server}/{own}") if own else None
     except DefinitionError:
         return None
+
+
+def _check_length(what: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise MCPError(types.INVALID_PARAMS, f"The {what} has {len(text):,} characters: at most {limit:,} are taken")
 
 
 def _unknown(what: str, name: str, several: Iterable[str], data: dict[str, Any]) -> MCPError:

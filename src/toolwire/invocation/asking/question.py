@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, new_request_id
+from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, named_approvers, new_request_id
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock, Waits
@@ -288,6 +288,7 @@ class Questions:
             created_at=now,
             expires_at=now + REQUEST_LIFE_S,
             depth=scope.depth,
+            approvers=named_approvers(scope),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select, update
@@ -19,6 +19,7 @@ from toolwire.journal.log.events import decision_event, request_event
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import ALLOWING, check, narrowed
 from toolwire.permission.policy import Rule
+from toolwire.vocabulary.calls import NOBODY
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start
 
@@ -109,7 +110,7 @@ def _take_down(
     connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
     if decision.remember is not None:
         kept = narrowed(decision.remember, request)
-        rule = sealer.seal(written(plain_form(kept)), "rules", request.id)
+        rule = sealer.seal(rule_written(kept), "rules", request.id)
         connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
     append(connection, sealer, [decision_event(request, decision, _conversation(connection, request.run_id))])
 
@@ -204,14 +205,21 @@ def request_and_decision(
 
 
 def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
-    """Returns the rules that people chose to remember, oldest first."""
-    query = select(RULES).order_by(RULES.c.created_at, RULES.c.rule_id)
+    """Returns the rules that people chose to remember, oldest first.
+
+    A rule of an older store has no principal. It gets that of its request, or none if the request is gone.
+    """
+    query = _RULES.order_by(RULES.c.created_at, RULES.c.rule_id)
     if run_id is not None:
         query = query.where(RULES.c.run_id == run_id)
-    return [
-        read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
-        for row in connection.execute(query)
-    ]
+    found: list[Rule] = []
+    for row in connection.execute(query):
+        rule = read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
+        if rule.principal is None:
+            caller = NOBODY if row.request is None else _request_of(sealer, row).caller
+            rule = dataclasses.replace(rule, principal=caller.principal, tenant=caller.tenant)
+        found.append(rule)
+    return found
 
 
 def decided_to_remember(
@@ -248,6 +256,16 @@ _WITH_DECISION = select(
 ).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
 
 
+_RULES = select(
+    RULES.c.rule_id,
+    RULES.c.rule,
+    REQUESTS.c.request_id,
+    REQUESTS.c.run_id,
+    REQUESTS.c.expires_at,
+    REQUESTS.c.request,
+).select_from(RULES.outerjoin(REQUESTS, REQUESTS.c.request_id == RULES.c.rule_id))
+
+
 def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
     request = read(data, lambda form: plain_of(ApprovalRequest, form))
@@ -265,10 +283,12 @@ def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
 
 
 def request_written(request: ApprovalRequest) -> bytes:
-    """Encodes a request. An approval has the form that it has had since the first store."""
+    """Encodes a request. An approval has the form that it has had since the first store, and later fields if set."""
     form = plain_form(request)
     if not request.depth:
-        del form["depth"], form["approvers"]
+        del form["depth"]
+    if not request.approvers:
+        del form["approvers"]
     if not request.name:
         del form["name"]
     if request.kind == "question":
@@ -281,7 +301,18 @@ def decision_written(decision: Decision) -> bytes:
     form = plain_form(decision)
     if decision.verdict != "answer":
         del form["answer"]
+    if form["remember"] is not None:
+        form["remember"] = _rule_form(form["remember"])
     return written(form)
+
+
+def rule_written(rule: Rule) -> bytes:
+    """Encodes a rule. One for all principals has the form that it has had since the first store."""
+    return written(_rule_form(plain_form(rule)))
+
+
+def _rule_form(form: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in form.items() if name not in ("principal", "tenant") or value is not None}
 
 
 def _not_run(start: Start, kind: Any, why: str) -> ToolResult:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, exists, func, insert, select, update
 
@@ -49,17 +49,19 @@ class LogCheck:
         bad_seq: The first row that was changed, is missing or was put in; None if the chain is intact.
         problem: A description of that fault; empty if the chain is intact.
         missing: Runs and steps that the log mentions and the store no longer has, at most 100.
+        unlogged: Runs and steps of the store that the log does not mention, at most 100. The log was cut there.
     """
 
     rows: int
     bad_seq: int | None
     problem: str
     missing: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
-        """True if the log is intact and no run or step is missing."""
-        return self.bad_seq is None and not self.missing
+        """True if the log is intact, and log and store have the same runs and steps."""
+        return self.bad_seq is None and not self.missing and not self.unlogged
 
 
 class LogRows:
@@ -110,7 +112,7 @@ def begin_chain(sealer: Sealer) -> dict[str, Any]:
 
 def verify(connection: Connection, sealer: Sealer) -> LogCheck:
     """Checks the whole log."""
-    head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
+    head = read_head(connection, sealer)
     query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
     with connection.execute(query) as found:
         return _checked(head, (dict(row.items()) for row in found.mappings()))
@@ -125,7 +127,10 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
         before = _hash(before, row)
         if row["hash"] != before:
             return _bad(rows, expected, "it was changed or moved")
-        if any(row[name] != value for name, value in repeated(row["kind"], row["entry"]).items()):
+        entry = entry_of(row["entry"])
+        if entry is None:
+            return _bad(rows, expected, "its entry is not JSON")
+        if any(row[name] != value for name, value in repeated(row["kind"], entry).items()):
             return _bad(rows, expected, "its parent or its duration was changed")
         rows, expected = rows + 1, expected + 1
     if expected <= head.seq:
@@ -135,12 +140,20 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
     return LogCheck(rows=rows, bad_seq=None, problem="")
 
 
-def repeated(kind: str, entry: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def entry_of(written: str) -> Mapping[str, Any] | None:
+    """Returns the entry of a row; None if somebody put another text in its place."""
+    try:
+        found: object = json.loads(written)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def repeated(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the values of a call's entry that are columns as well, for searches."""
     if kind != "call":
         return {"parent": "", "duration_s": None}
-    found = json.loads(entry) if isinstance(entry, str) else entry
-    parent, took = found.get("parent"), found.get("duration_s")
+    parent, took = entry.get("parent"), entry.get("duration_s")
     return {
         "parent": clear_text(parent) if isinstance(parent, str) else "",
         "duration_s": float(took) if isinstance(took, int | float) else None,
@@ -180,6 +193,11 @@ def _is_among(rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any]) -> bool
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
     same = exists().where(*(LOG.c[name] == clear_text(str(redact(row[name]))) for name in _SAME))
     return bool(connection.execute(select(same)).scalar())
+
+
+def read_head(connection: Connection, sealer: Sealer) -> Head:
+    """Returns the head, without a lock."""
+    return _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
 
 
 def locked_head(connection: Connection, sealer: Sealer) -> Head:

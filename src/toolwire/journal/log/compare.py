@@ -1,16 +1,17 @@
-"""Compares a store's runs and steps with its log: each run and step that the log mentions must still exist."""
+"""Compares a store's runs and steps with its log: what one mentions, the other must have."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, select
 
+from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, RUNS, STEPS
-from toolwire.journal.log.chain import clear_text
+from toolwire.journal.ledger.forms import read, run_of
+from toolwire.journal.log.chain import clear_text, entry_of
 from toolwire.journal.log.redaction import redact
 
 NAMED = 100
@@ -70,6 +71,50 @@ def missing(connection: Connection) -> tuple[str, ...]:
     return tuple(found)[:NAMED]
 
 
+def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tuple[str, ...]:
+    """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
+
+    Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
+    earlier signed end of the log was put back. Steps are named when their run waits or ends. With `is_pruned`, a run
+    from before the first row may have had its rows pruned.
+    """
+    last = {row.run_id: row for row in connection.execute(_RUN_ROWS)}
+    begins = connection.execute(select(LOG.c.at).order_by(LOG.c.seq).limit(1)).scalar() if is_pruned else None
+    found: list[str] = []
+    for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status)).all():
+        row = last.get(_shown(run.run_id))
+        if row is None:
+            if not is_pruned or (begins is not None and _created_at(connection, sealer, run.run_id) > begins):
+                found.append(f"run {run.run_id}")
+        elif run.status not in _STATUSES.get(row.status, (row.status,)):
+            found.append(f"run {run.run_id} is {run.status}, and {row.status} in the log")
+        else:
+            found += _unlogged_steps(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
+        if len(found) >= NAMED:
+            break
+    return tuple(found[:NAMED])
+
+
+def _created_at(connection: Connection, sealer: Sealer, run_id: str) -> float:
+    """Returns the time of a run's start from its sealed record. A change of it needs the key."""
+    start = connection.execute(select(RUNS.c.start).where(RUNS.c.run_id == run_id)).scalar_one()
+    return read(sealer.open(start, "runs", run_id, "start"), run_of).created_at
+
+
+def _unlogged_steps(connection: Connection, run_id: str, logged: list[Span] | None) -> list[str]:
+    if logged is None:
+        return []
+    known = set(keys_of(logged))
+    keys = connection.execute(select(STEPS.c.key).where(STEPS.c.run_id == run_id).order_by(STEPS.c.key)).scalars()
+    return [f"step {key} of run {run_id}" for key in keys if _shown(key) not in known]
+
+
+_STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": ("running", "suspended")}
+"""The statuses that a run may have after its last row. A run that is resumed stays suspended until it waits or ends."""
+
+_RUN_ROWS = select(LOG.c.run_id, LOG.c.status, LOG.c.entry).where(LOG.c.kind == "run").order_by(LOG.c.seq)
+
+
 def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Yields runs with the keys of steps that the log mentions for them."""
     known = set(runs)
@@ -77,7 +122,7 @@ def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str
     query = select(*columns).where(LOG.c.kind == "run").order_by(LOG.c.seq)
     for row in connection.execute(query):
         known.add(row.run_id)
-        yield row.run_id, list(keys_of(json.loads(row.entry).get("steps", ())))
+        yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
     # A failed call may never have been on record: it was interrupted, or the run was full.
     query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
     for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
@@ -85,7 +130,7 @@ def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str
         if path != row.run_id or not number.isdecimal():
             # A tool made this call through its context; the record of the tool's own call stands for it.
             continue
-        parent = str(json.loads(row.entry).get("parent", "")).rpartition("/")[0]
+        parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
         for run_id in (row.run_id, parent):
             if run_id in known:
                 yield run_id, [row.subject]

@@ -64,6 +64,10 @@ class _LoginProvider(OAuthClientProvider):
         _restore(self.context, self.kept)
         self._initialized = True
 
+    async def _perform_authorization(self) -> httpx2.Request:
+        _check_pkce(self.context)
+        return await super()._perform_authorization()
+
 
 class _CredentialsProvider(ClientCredentialsOAuthProvider):
     """The SDK's provider, which begins with the kept token."""
@@ -145,6 +149,24 @@ def _restore(context: OAuthContext, kept: KeptLogin) -> None:
             context.auth_server_url = str(context.protected_resource_metadata.authorization_servers[0])
     except ValidationError as error:
         raise ConfigurationError(f"the kept login at {context.server_url!r} is damaged: make a new login") from error
+
+
+def _check_pkce(context: OAuthContext) -> None:
+    """Checks that the authorization server binds a code to this client, as MCP 2025-11-25 demands.
+
+    Without it, whoever gets the code in the browser's way gets the token.
+
+    Raises:
+        AuthorizationFailed: Its metadata do not name S256.
+    """
+    metadata = context.oauth_metadata
+    methods = [] if metadata is None else metadata.code_challenge_methods_supported or []
+    if "S256" not in methods:
+        server = printable(str(context.server_url if metadata is None else metadata.issuer))
+        raise AuthorizationFailed(
+            f"the authorization server {server} does not support PKCE with S256: its metadata need "
+            '"code_challenge_methods_supported": ["S256"]'
+        )
 
 
 def _kept(context: OAuthContext) -> KeptLogin:

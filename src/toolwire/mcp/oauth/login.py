@@ -21,6 +21,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolwire.mcp.http import AUTHORIZATION_BYTES, Door
 from toolwire.mcp.oauth.authorization import Endpoint, McpLogin, is_private, key_of
+from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import REQUEST_S, AuthorizationFailed, granted, provider_of
 from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
 from toolwire.mcp.server_log import printable
@@ -58,7 +59,8 @@ def open_browser(address: str) -> None:
 async def _log_in(endpoint: Endpoint, open_page: Open) -> None:
     file, key = TokenFile(), key_of(endpoint)
     kept = file.read(key)
-    door = Door(endpoint.url, AUTHORIZATION_BYTES, headers=endpoint.headers, has_messages=False)
+    network = AuthorizationNetwork(endpoint.url)
+    door = Door(endpoint.url, AUTHORIZATION_BYTES, network, headers=endpoint.headers, has_messages=False)
     try:
         async with (
             Callback.listening(_ports(endpoint, kept)) as callback,
