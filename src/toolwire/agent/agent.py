@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
 from toolwire.agent.agent_history import Ended, History
 from toolwire.agent.agent_loop import drive, noted_replies
-from toolwire.agent.agent_options import AgentOptions, check_options
+from toolwire.agent.agent_options import AgentOptions, check_options, check_parts, check_run
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
 from toolwire.agent.agent_tool import agent_tool
 from toolwire.agent.event_stream import EventStream
@@ -28,6 +28,7 @@ from toolwire.facade.observing.traced import Traced
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.invocation.inner.own_tools import USING_DEPTH_LIMIT
 from toolwire.models.model import Model
 from toolwire.protocols.user_prompt import PromptContent
 from toolwire.runtime.runtime import default_runtime
@@ -110,6 +111,7 @@ class Agent(Generic[Output], Traced):
         self._limit_tokens, self._shorten, self._options = limit_tokens, shorten, session
         self._team: Mapping[str, TeamMember] = {}
         check_options(name, model, budget, limit_tokens, shorten, session)
+        check_parts(instructions, store)
         if model is not None:
             self._session(model, caller=Caller(), state=None)
         self._store: Store | None = None if store is None else opened(store)
@@ -216,6 +218,11 @@ class Agent(Generic[Output], Traced):
         model = self.model or (None if above is None else above.parts.model)
         if model is None:
             return ToolResult.failed("unavailable", f"The agent {self.name!r} has no model, and no agent is above it.")
+        if context.scope.depth >= USING_DEPTH_LIMIT:
+            message = (
+                f"The agent {self.name!r} was not started: {USING_DEPTH_LIMIT} agents are below each other already."
+            )
+            return ToolResult.failed("limit", message, hint="Do the work without it.")
         state = None if above is None else above.state
         caller = replace(context.caller, agent=self.name)
         conversation = None if above is None else above.session.conversation
@@ -242,7 +249,7 @@ class Agent(Generic[Output], Traced):
         run.tracer = run.tracer if above is None else above.tracer
         result = await drive(run)
         await run.tell("stopped", result=result)
-        return tool_result(self.name, result)
+        return tool_result(self.name, result, has_acted=run.has_acted)
 
     async def close(self) -> None:
         """Closes the store if the agent has opened it."""
@@ -270,6 +277,7 @@ class Agent(Generic[Output], Traced):
             raise ConfigurationError(f"agent {self.name!r} has no model: only an agent below another one needs none")
         if prompt is None and conversation is None:
             raise ConfigurationError("Agent.run(): give a prompt, or the conversation that goes on")
+        check_run(budget, caller)
         spending = Spending(budget or self.budget)
         spending.check_price(self.name, model)
         session = self._session(model, caller=caller, state=state, conversation=conversation, store=self._store)
@@ -363,9 +371,11 @@ class Agent(Generic[Output], Traced):
 
     def _join_team(self, team: Mapping[str, TeamMember]) -> None:
         """Makes the agent one of a team, whose members it can call."""
-        if self._team:
-            raise ConfigurationError(f"agent {self.name!r} is in a team already")
         self._team = team
+
+    def _refuse_second_team(self) -> None:
+        if self._team:
+            raise ConfigurationError(f"agent {self.name!r} is in a team already: make one AgentTeam of all its members")
 
 
 def _toolkit(tools: ToolRegistry | Toolkit | Iterable[object]) -> ToolRegistry | Toolkit:

@@ -76,6 +76,7 @@ async def _drive(run: AgentRun) -> AgentResult[Any]:
 
 async def act(run: AgentRun, reply: Reply) -> Turn:
     """Runs the calls of a reply."""
+    run.has_acted = run.has_acted or bool(reply.calls)
     if run.below is not None:
         return await run.session.turn(reply, deadline_s=run.spending.left_s, below=run.below)
     return await whole_turn(run, run.session.turn(reply, deadline_s=run.spending.left_s, events=run.tool_events))
@@ -193,6 +194,8 @@ async def _request(run: AgentRun) -> Request:
         system = f"{system}\n\n{described}" if system else described
     else:
         tools = described
+    if others := [name for name in run.parts.team if name != run.parts.name]:
+        system = f"{system}\n\nThe agents of your team: {', '.join(others)}.".lstrip()
     history, limit_tokens = run.history, run.parts.limit_tokens
     if limit_tokens is not None and is_too_long(
         history.view, limit_tokens=limit_tokens, count=history.count, before=(system, tools)

@@ -71,6 +71,8 @@ class AgentRun:
     """The replies of an earlier pass over that tool, which are not asked for again."""
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """The paths of the agents that calls belong to, by the ids of the calls. A sub-agent's is that of its own call."""
+    has_acted: bool = False
+    """True once a reply has made calls."""
     tracer: Tracer | None = None
     unreadable: int = 0
     """Number of the last replies in a row that could not be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 from toolwire.agent.result import Budget, Stop
 from toolwire.models.model import Model, Price, Usage
@@ -59,6 +60,9 @@ class Spending:
         Raises:
             ConfigurationError: It has none.
         """
+        price = cast("object", model.price)
+        if price is not None and not isinstance(price, Price):
+            raise ConfigurationError(f"agent {name!r}: its model has price={price!r:.40}: write Price(input=, output=)")
         if self.budget.cost is not None and model.price is None:
             raise ConfigurationError(
                 f"agent {name!r}: Budget(cost=...) needs the price of its model: give the model price=Price(input=..., "

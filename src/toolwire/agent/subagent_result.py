@@ -19,16 +19,21 @@ _WITHOUT_ANSWER: dict[Stop, tuple[FailureKind, str]] = {
 }
 
 
-def tool_result(name: str, result: AgentResult[Any]) -> ToolResult:
-    """Returns the result of the tool that ran the agent `name`."""
+_HAS_ACTED = "It made calls before, which may have taken effect: check that before you give it the task again."
+
+
+def tool_result(name: str, result: AgentResult[Any], *, has_acted: bool) -> ToolResult:
+    """Returns the result of the tool that ran the agent `name`. With `has_acted`, the agent has made calls."""
+    hint = _HAS_ACTED if has_acted else ""
     if result.stop == "answered":
         return ToolResult(True, result.text if result.output is None else _plain(result.output))
     if result.stop == "model":
-        failed = ToolResult.failed("unavailable", f"The agent {name!r} could not be reached: {result.error}")
+        message = f"The agent {name!r} could not be reached: {result.error}"
+        failed = ToolResult.failed("unavailable", message, hint=hint)
         return failed.with_metadata(unavailable=True)
     kind, reason = _WITHOUT_ANSWER[result.stop]
     said = f": {result.text}" if result.text else ""
-    return ToolResult.failed(kind, f"The agent {name!r} {reason}{said}.".replace("..", "."))
+    return ToolResult.failed(kind, f"The agent {name!r} {reason}{said}.".replace("..", "."), hint=hint)
 
 
 def _plain(output: Any) -> Any:

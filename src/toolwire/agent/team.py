@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.agent.agent import Agent
 from toolwire.agent.agent_run import AgentRun
@@ -35,9 +35,15 @@ class AgentTeam:
         Raises:
             ConfigurationError: Two agents have one name, or one is in a team already.
         """
-        self.agents: Mapping[str, Agent[Any]] = {agent.name: agent for agent in agents}
+        if not isinstance(cast("object", agents), list | tuple):
+            raise ConfigurationError(f"AgentTeam({agents!r:.80}): give a list of agents")
+        self.agents: Mapping[str, Agent[Any]] = {getattr(agent, "name", ""): agent for agent in agents}
         if len(self.agents) < len(agents):
             raise ConfigurationError("AgentTeam(...): two of the agents have the same name")
+        if strange := next((one for one in agents if not isinstance(cast("object", one), Agent)), None):
+            raise ConfigurationError(f"AgentTeam([... {strange!r:.80} ...]): give a list of agents")
+        for agent in agents:
+            agent._refuse_second_team()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         for agent in agents:
             agent._join_team(self.agents)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
@@ -70,7 +76,7 @@ class CallSubagentTool(BaseTool):
         run: AgentRun | None = running_call.scope.agent_run
         if run is None or not run.parts.team:
             return ToolResult.failed("unavailable", "There is no team here: an agent of an AgentTeam has to call this.")
-        agent = run.parts.team.get(agent_name)
+        agent = None if agent_name == run.parts.name else run.parts.team.get(agent_name)
         if agent is None:
             others = ", ".join(repr(name) for name in run.parts.team if name != run.parts.name)
             message = f"There is no agent {agent_name!r} in the team."

@@ -98,7 +98,7 @@ async def attempt_composite(composite: Composite, prepared: Prepared, inside: In
     """Runs a tool that consists of calls, and returns its outcome. `inside` leads its calls back to the path."""
     call, left_s = prepared.call, _time_left(None, inside.deadline)
     if left_s is not None and left_s <= 0:
-        return _too_late(call)
+        return _too_late(call, None)
     try:
         return await composite(prepared.validated, inside)
     except ForOperator as error:
@@ -118,7 +118,7 @@ async def _run_alone(
     try:
         await scope.ports.pass_gate(gate, _time_left(None, scope.deadline))
     except TimedOut:
-        return _too_late(prepared.call)
+        return _too_late(prepared.call, scope)
     gate.holder = prepared
     _HOLDERS.set((*outer, prepared))
     try:
@@ -141,7 +141,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
         return _unreadable(call, tool.unreadable)
     limit_s = entry.timeout_s if scope.deadline is None else _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
-        return _too_late(call)
+        return _too_late(call, scope)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     sink = told_sink(prepared, scope) if scope.listeners else scope.sink
     produced = None if questions is None and sink is None else Produced(sink, is_read=scope.sink is not None)
@@ -279,7 +279,12 @@ def _unreadable(call: ToolCall, returns: UnreadableReturn) -> ToolResult:
     )
 
 
-def _too_late(call: ToolCall) -> ToolResult:
+def _too_late(call: ToolCall, scope: Scope | None) -> ToolResult:
+    if scope is not None and scope.ledger is not None and scope.ledger.recorded(call.id):
+        message = f"{call.name!r} began before, and did not go on: the run's time is over."
+        return ToolResult.failed(
+            "unknown_outcome", message, data=stop_facts(is_started=True, may_repeat=False), call=call
+        )
     return ToolResult.failed(
         "timeout",
         f"{call.name!r} was not started: the run's time is over.",

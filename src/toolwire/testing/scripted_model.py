@@ -36,6 +36,8 @@ class ScriptedModel:
         self.protocol = protocol
         self.price = price
         self.requests: list[Request] = []
+        if isinstance(replies, str):
+            raise ConfigurationError(f"ScriptedModel({replies!r:.40}): give a list of replies, each a text or calls")
         self._protocol = get(protocol)
         self._replies = replies if callable(replies) else iter(replies)
         self._usage = Usage(input=100, output=10) if usage is None else usage
