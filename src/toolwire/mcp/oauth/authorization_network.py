@@ -58,7 +58,7 @@ class AuthorizationNetwork(httpx2.AsyncBaseTransport):
             ) from error
         with _transport_errors():
             response = await self._guarded.handle_async_request(request)
-        response.stream = _Body(cast("httpx2.AsyncByteStream", response.stream))
+        response.stream = _GuardedBody(cast("httpx2.AsyncByteStream", response.stream))
         return response
 
     async def aclose(self) -> None:
@@ -110,7 +110,7 @@ def _transport_errors() -> Generator[None]:
         raise httpx2.TransportError(str(error) or type(error).__name__) from error
 
 
-class _Body(httpx2.AsyncByteStream):
+class _GuardedBody(httpx2.AsyncByteStream):
     """The body of an answer, with errors of httpx2."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
