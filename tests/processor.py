@@ -77,9 +77,9 @@ def seconds(work: Callable[[], object], *, enough: float) -> float:
 
 def at_rest(cost: Callable[[], float], *, enough: float, rounds: int = ROUNDS) -> float:
     """Seconds of a measured cost on the machine of `REFERENCE_MS`, at rest. Repeated while they exceed `enough`."""
-    reference = REFERENCE_MS / 1000
-    return reference * ratio(
-        cost, lambda: thread_s(reference), enough=enough / reference, least_rounds=1, rounds=rounds
+    standard_s = REFERENCE_MS / 1000
+    return standard_s * ratio(
+        cost, lambda: thread_s(reference), enough=enough / standard_s, least_rounds=1, rounds=rounds
     )
 
 

@@ -21,10 +21,11 @@ from playwright.async_api import Error
 from tests.elsewhere.answers import pretend_system
 from tests.patience import until
 from tests.web.attacking_page import WAYS, Attack, attacking, browser_processes
+from tests.web.servers import answer, serving
 from toolwire import ToolRegistry, ToolResult, WebFetchTool
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web import browser, guarding_proxy
-from toolwire.web.fetching import Fetched
+from toolwire.web.fetching import URL_LIMIT, Fetched
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.network import BODY_LIMIT_BYTES
 from toolwire.web.refusals import Blocked, FetchFailed
@@ -136,6 +137,29 @@ async def shown(monkeypatch: pytest.MonkeyPatch, page: FakePage) -> Fetched | No
 
     monkeypatch.setattr(browser, "_opened", opened)
     return await browser.render(URL, transport=GuardedTransport(), ports=(80,))
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(100, True), (1_500_000, False)])
+async def test_a_script_that_gives_its_page_a_long_url_adds_nothing_to_the_result(length: int, is_read: bool) -> None:
+    body = f"<p id='a'>x</p><script>history.replaceState(null, '', '/' + 'u'.repeat({length}))</script>".encode()
+    async with serving(lambda path: answer(body, content_type="text/html")) as server:
+        registry = ToolRegistry()
+        registry.register(WebFetchTool(allow=[("127.0.0.1", server.port)]))
+        url = f"http://127.0.0.1:{server.port}/"
+        done = await registry.ainvoke("web_fetch", {"url": url, "render": True, "max_chars": 10})
+    assert done.success is is_read, done.error
+    assert len(str(done.data or done.error)) < 1_000
+
+
+async def test_a_page_may_give_itself_a_url_up_to_the_limit_and_no_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = FakePage(answering(), "x")
+    page.url = URL.ljust(URL_LIMIT, "x")
+    found = await shown(monkeypatch, page)
+    assert found is not None
+    assert found.url == page.url
+    page.url += "x"
+    with pytest.raises(Blocked, match="the page gives itself a URL of more than 2,048 characters"):
+        await shown(monkeypatch, page)
 
 
 async def test_a_document_up_to_the_limit_is_read_and_a_longer_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

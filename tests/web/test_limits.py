@@ -260,7 +260,7 @@ async def test_the_charset_and_the_status_are_told_and_the_body_of_an_error_is_n
         "/gone": answer(b"gone", status="404 Not Found"),
     }
     async with serving(lambda path: pages[path]) as server:
-        assert (await got(server)).charset == "iso-8859-1"
+        assert (await got(server)).charset == "cp1252"
         found = await got(server, path="/gone")
         assert (found.status, found.body) == (404, b"")
 

@@ -33,14 +33,14 @@ def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
         if clock.is_over:
             raise FileLimit(f"{where}: these edits take too long: make fewer in one call, of shorter texts")
 
-    edited = _Text(text, _with_lf(text))
+    edited = _FileText(text, _with_lf(text))
     for number, edit in enumerate(edits, 1):
         check_time()
         edited = _edited(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
     return edited.given
 
 
-class _Text(NamedTuple):
+class _FileText(NamedTuple):
     """A text in two forms. They are one object if the text has no CRLF, and are kept from edit to edit: to make the
     second one costs as much as an edit.
     """
@@ -63,18 +63,18 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _edited(text: _Text, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> _Text:
+def _edited(text: _FileText, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> _FileText:
     if not given_old:
         raise FileRefused(f"{where}: oldText is empty: give the text to replace")
     old, new = _with_lf(given_old), _with_lf(given_new)
     if old == new:
         # The edit changes line ends alone, or nothing.
-        changed = _replaced(_Text(text.given, text.given), given_old, given_new, where, check_time).given
-        return text if changed == text.given else _Text(changed, _with_lf(changed))
+        changed = _replaced(_FileText(text.given, text.given), given_old, given_new, where, check_time).given
+        return text if changed == text.given else _FileText(changed, _with_lf(changed))
     return _replaced(text, old, new, where, check_time)
 
 
-def _replaced(text: _Text, old: str, new: str, where: str, check_time: Callable[[], None]) -> _Text:
+def _replaced(text: _FileText, old: str, new: str, where: str, check_time: Callable[[], None]) -> _FileText:
     plain = text.plain
     first = plain.find(old)
     if old != new and _is_made(plain, old, new, first):
@@ -96,7 +96,7 @@ def _replaced(text: _Text, old: str, new: str, where: str, check_time: Callable[
         given = f"{text.given[:given_start]}{ended}{text.given[given_end:]}"
     # A CR that stood alone may stand before a line end now.
     has_new_pair = "\r" in changed[max(start - 1, 0) : start + len(middle) + 1]
-    return _Text(given, _with_lf(given) if has_new_pair else changed)
+    return _FileText(given, _with_lf(given) if has_new_pair else changed)
 
 
 def _places(text: str, part: str, first: int, check_time: Callable[[], None]) -> list[int]:

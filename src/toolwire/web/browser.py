@@ -23,7 +23,7 @@ from playwright.async_api import Error, Page, Request, async_playwright
 
 from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web.fetching import Fetched, checked, content_type_of
+from toolwire.web.fetching import URL_LIMIT, Fetched, checked, content_type_of
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.guarding_proxy import GuardingProxy, guarding_proxy
 from toolwire.web.network import BODY_LIMIT_BYTES
@@ -194,6 +194,9 @@ async def _read(page: Page, url: str, proxy: GuardingProxy) -> Fetched | None:
         if response is None or kind not in HTML:
             return None
         body = await _document(page) if response.ok else b""
+        # A script may have given the page another URL, of any length.
+        if len(page.url) > URL_LIMIT:
+            raise Blocked(f"the page gives itself a URL of more than {URL_LIMIT:,} characters")
         return Fetched(url=page.url, status=response.status, content_type=kind, charset="utf-8", body=body)
     except Error as error:
         if "Download is starting" in error.message:

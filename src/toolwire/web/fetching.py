@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import httpcore2
 import httpx2
 
+from toolwire.web.charsets import codec_of
 from toolwire.web.network import BODY_LIMIT_BYTES
 from toolwire.web.refusals import Blocked, FetchFailed
 
@@ -45,7 +46,7 @@ class Fetched:
     content_type: str
     """The content type in lower case, without parameters; empty if the server names none."""
     charset: str
-    """The charset that the server names; empty if it names none."""
+    """The codec of the charset that the server names; empty if it names none, or one that the web does not know."""
     body: bytes
     """The unpacked body; empty unless the status is 200 to 299."""
 
@@ -129,10 +130,11 @@ async def _read(url: httpx2.URL, response: httpx2.Response) -> Fetched:
 
 
 def content_type_of(header: str) -> tuple[str, str]:
+    """Returns the content type in lower case, and the codec of its charset."""
     kind, *parameters = header.split(";")
     named = [part.strip().lower().partition("=") for part in parameters]
     charset = next((value for name, _, value in named if name.strip() == "charset"), "")
-    return kind.strip().lower(), charset.strip("\"' ")
+    return kind.strip().lower(), codec_of(charset.strip("\"' "))
 
 
 async def _body(response: httpx2.Response) -> bytes:

@@ -138,7 +138,4 @@ def _page(found: Fetched) -> Page:
 
 
 def _decoded(found: Fetched) -> str:
-    try:
-        return found.body.decode(found.charset or "utf-8-sig", errors="replace")
-    except LookupError:
-        return found.body.decode("utf-8-sig", errors="replace")
+    return found.body.decode(found.charset or "utf-8-sig", errors="replace")
