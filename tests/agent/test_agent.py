@@ -429,7 +429,12 @@ async def test_an_agent_closes_the_store_that_it_opened(tmp_path: Any) -> None:
         ({"budget": 20}, r"write Budget\(turns=20\)"),
         ({"limit_tokens": 0}, "write a number of tokens"),
         ({"shorten": "half"}, "write a function"),
-        ({"colour": "red"}, "it has no such option"),
+        ({"colour": "red"}, "there is no such option: it has instructions, output"),
+        ({"instruction": "x"}, "did you mean 'instructions'?"),
+        ({"protocol": "attp"}, "it belongs to the model"),
+        ({"max_turns": 3}, r"write budget=Budget\(turns=...\)"),
+        ({"instructions": 5}, "write a text"),
+        ({"store": 5}, "give a Store, or a URL"),
         ({"programs": 3}, "write True, False or None"),
         ({"output": 3}, "write the name of a tool"),
     ],
@@ -482,3 +487,18 @@ async def test_a_run_with_a_store_makes_no_more_records_than_its_turns(store: St
     assert counts["agent"] == counts["session"] == [1, 1]
     # The document: at the prompt and at the stop.
     assert store.document("agent").version == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"), [({"budget": 5}, r"write Budget\(turns=20\)"), ({"caller": "ann"}, "Caller")]
+)
+async def test_wrong_options_of_a_run_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        await Agent("clerk", ScriptedModel(["Hi."])).run("Hi.", **wrong)
+
+
+async def test_a_price_that_is_none_is_refused_before_the_first_request() -> None:
+    model = ScriptedModel(["Hi."], price=0.25)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigurationError, match="write Price"):
+        await Agent("clerk", model).run("Hi.")
+    assert model.requests == []

@@ -144,3 +144,14 @@ async def test_a_crash_of_a_child_s_model_is_the_owner_s_error_and_the_lead_goes
     result = await Agent("lead", lead, [payer], store=store).run("Pay.")
     assert (result.stop, result.text) == ("answered", "Done.")
     conversation_is_well_formed(result.messages)
+
+
+@pytest.mark.parametrize(("acts", "hint"), [(True, "may have taken effect"), (False, "Try again later")])
+async def test_an_agent_that_had_acted_before_it_failed_is_told_so(acts: bool, hint: str) -> None:
+    bank = Bank()
+    failed = ModelFailed("overloaded", "busy")
+    payer = Agent("payer", ScriptedModel([calls("pay", amount=5), failed] if acts else [failed]), bank.tools)
+    model = ScriptedModel([calls("payer", task="Pay."), "Done."])
+    result = await Agent("lead", model, [payer.as_tool("Pays.")]).run("Pay.")
+    assert bank.paid == ([5] if acts else [])
+    assert hint in result.messages[2]["content"]

@@ -14,6 +14,7 @@ from toolwire import (
     AgentTeam,
     BaseTool,
     CallSubagentTool,
+    ConfigurationError,
     RegistrationError,
     Rule,
     Store,
@@ -177,3 +178,22 @@ async def test_a_registered_sub_agent_is_one_in_every_way(tmp_path: Any) -> None
         decisions = [{"request_id": one.id, "verdict": "approve"} for one in result.pending]
         result = await lead.run(conversation="c", decisions=decisions)
     assert (result.text, web_search.queries) == ("Done.", ["python"])
+
+
+async def test_a_model_is_told_who_is_in_its_team_and_cannot_call_itself() -> None:
+    model = ScriptedModel([calls("call_subagent", agent_name="lead", instruction="x"), "Done."])
+    lead = Agent("lead", model, [CallSubagentTool()])
+    AgentTeam([lead, Agent("search", None), Agent("crawl", None)])
+    result = await lead.run("Go.")
+    assert model.requests[0].system == "The agents of your team: search, crawl."
+    assert "There is no agent 'lead' in the team." in result.messages[2]["content"]
+
+
+def test_a_team_that_is_refused_takes_no_agent() -> None:
+    first, second = Agent("first", None), Agent("second", None)
+    AgentTeam([first])
+    with pytest.raises(ConfigurationError, match="make one AgentTeam of all its members"):
+        AgentTeam([second, first])
+    AgentTeam([second])
+    with pytest.raises(ConfigurationError, match="give a list of agents"):
+        AgentTeam([5])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

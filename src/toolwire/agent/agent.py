@@ -28,7 +28,7 @@ from toolwire.facade.observing.traced import Traced
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.invocation.inner.own_tools import USING_DEPTH_LIMIT
+from toolwire.invocation.inner import own_tools
 from toolwire.models.model import Model
 from toolwire.protocols.user_prompt import PromptContent
 from toolwire.runtime.runtime import default_runtime
@@ -218,10 +218,8 @@ class Agent(Generic[Output], Traced):
         model = self.model or (None if above is None else above.parts.model)
         if model is None:
             return ToolResult.failed("unavailable", f"The agent {self.name!r} has no model, and no agent is above it.")
-        if context.scope.depth >= USING_DEPTH_LIMIT:
-            message = (
-                f"The agent {self.name!r} was not started: {USING_DEPTH_LIMIT} agents are below each other already."
-            )
+        if context.scope.depth >= (most := own_tools.USING_DEPTH_LIMIT):
+            message = f"The agent {self.name!r} was not started: {most} agents are below each other already."
             return ToolResult.failed("limit", message, hint="Do the work without it.")
         state = None if above is None else above.state
         caller = replace(context.caller, agent=self.name)

@@ -68,8 +68,8 @@ def check_options(
         raise ConfigurationError(f"Agent({name!r:.80}): give it a name, such as Agent('clerk', model, tools)")
     if model is not None and not all(hasattr(model, part) for part in ("protocol", "price", "stream")):
         raise ConfigurationError(
-            f"Agent({name!r}, {model!r:.80}): give a model, such as OpenAIModel('...') of toolwire.models, or an object "
-            "with protocol, price and stream"
+            f"Agent({name!r}, {model!r:.80}): give a model, such as OpenAIModel('...') of toolwire.models, or an "
+            "object with protocol, price and stream"
         )
     if not isinstance(budget, Budget):
         raise ConfigurationError(f"Agent(budget={budget!r:.80}): write Budget(turns=20)")

@@ -112,6 +112,8 @@ class _Chat:
         self._last = ""
         """The id of the call that the last line is about; else empty."""
         self._is_inside_line = self._has_text = self._is_interrupted = False
+        self._held = ""
+        """The text of the present reply, which a pipe gets when the reply has ended."""
 
     async def ask(self, request: toolwire.ApprovalRequest) -> toolwire.Decision | None:
         """Returns the decision of the person, or None if the call stays undecided."""
@@ -200,6 +202,8 @@ class _Chat:
         self._end_line()
         result = None if task.cancelled() else task.result()
         stop = "interrupted" if result is None else result.stop
+        if stop != "model":
+            self._say_held()
         words = _ENDS[stop][1]
         if result is not None:
             self._usage += result.usage
@@ -217,10 +221,15 @@ class _Chat:
     def _show(self, event: toolwire.AgentEvent) -> None:
         call = event.tool
         if event.type == "reply":
+            if event.attempt == 1:
+                self._say_held()
             self._end_line()
-            self._has_text = False
+            self._has_text, self._held = False, ""
             if event.attempt > 1:
                 self._output.say("the stream broke off: its reply is void, and another begins")
+        elif event.type == "text" and len(event.agent) == 1 and not self.person:
+            # A pipe gets no text of a stream that breaks off.
+            self._held += event.text
         elif event.type == "text" and len(event.agent) == 1:
             self._has_text, self._is_inside_line = True, not event.text.endswith("\n")
             if not self._output.write(event.text):
@@ -233,6 +242,12 @@ class _Chat:
             text = self._calls.pop(call.call_id, call.tool)
             of_call = "" if self._last == call.call_id else f"{text}: "
             self._say_call(call, f"= {of_call}{call.error or json.dumps(call.result, ensure_ascii=False)}")
+
+    def _say_held(self) -> None:
+        if self._held:
+            self._has_text = True
+            self._output.result(self._held)
+        self._held = ""
 
     def _say_call(self, call: toolwire.ToolEvent, text: str) -> None:
         """Writes a line about a call. The calls of a program or a sub-agent are set in below it."""
