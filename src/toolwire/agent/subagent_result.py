@@ -19,7 +19,7 @@ _WITHOUT_ANSWER: dict[Stop, tuple[FailureKind, str]] = {
 }
 
 
-_HAS_ACTED = "It made calls before, which may have taken effect: check that before you give it the task again."
+_HAS_ACTED = "It made calls before, which may have taken effect: check that before you repeat the task."
 
 
 def tool_result(name: str, result: AgentResult[Any], *, has_acted: bool) -> ToolResult:
