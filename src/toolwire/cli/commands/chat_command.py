@@ -244,10 +244,9 @@ class _Chat:
             self._say_call(call, f"= {of_call}{call.error or json.dumps(call.result, ensure_ascii=False)}")
 
     def _say_held(self) -> None:
-        if self._held:
-            self._has_text = True
-            self._output.result(self._held)
-        self._held = ""
+        if self._held and not self._output.write(self._held if self._held.endswith("\n") else f"{self._held}\n"):
+            raise typer.Exit(ExitCode.DONE)
+        self._has_text, self._held = bool(self._held) or self._has_text, ""
 
     def _say_call(self, call: toolwire.ToolEvent, text: str) -> None:
         """Writes a line about a call. The calls of a program or a sub-agent are set in below it."""

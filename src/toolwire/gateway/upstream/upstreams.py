@@ -226,7 +226,7 @@ def _prompt_name(server: PassedOn, own: str) -> str | None:
 
 def _check_length(what: str, text: str, limit: int) -> None:
     if len(text) > limit:
-        raise MCPError(types.INVALID_PARAMS, f"The {what} has {len(text):,} characters: at most {limit:,} are taken")
+        raise MCPError(types.INVALID_PARAMS, f"The {what} is longer than {limit:,} characters")
 
 
 def _unknown(what: str, name: str, several: Iterable[str], data: dict[str, Any]) -> MCPError:
