@@ -31,16 +31,32 @@ def chunks(delta: dict[str, Any], reason: str) -> list[dict[str, Any]]:
     return [{**whole, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}]
 
 
+WEATHER = [
+    chunks(
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "index": 0,
+                    "id": "call_a",
+                    "type": "function",
+                    "function": {"name": "weather", "arguments": '{"city": "Oslo"}'},
+                }
+            ],
+        },
+        "tool_calls",
+    ),
+    chunks({"role": "assistant", "content": "It is clear."}, "stop"),
+]
+"""The replies of a model to the question of the first block."""
+
+
 def test_an_agent_answers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with provider() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
-        function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
-        called = {"index": 0, "id": "call_a", "type": "function", "function": function}
-        server.script = [
-            chunks({"role": "assistant", "content": None, "tool_calls": [called]}, "tool_calls"),
-            chunks({"role": "assistant", "content": "It is clear."}, "stop"),
-        ]
+        server.script = list(WEATHER)
         model = run(BLOCKS[0])["agent"].model
         # The SDK closes its idle connections when they are collected, with a warning.
         default_runtime().portal.run(model._client.close)

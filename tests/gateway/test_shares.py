@@ -135,9 +135,9 @@ async def test_a_uri_and_a_name_have_a_length(registry: ToolRegistry) -> None:
     server = ToolServer(registry, "tests").in_memory()
     async with Client(server) as client:
         assert len((await client.read_resource("notes+note://".ljust(8_192, "x"))).contents) == 1
-        with pytest.raises(MCPError, match="at most 8,192"):
+        with pytest.raises(MCPError, match="longer than 8,192"):
             await client.read_resource("notes+note://".ljust(8_193, "x"))
-        for length, said in ((1_024, "Unknown prompt"), (1_025, "at most 1,024")):
+        for length, said in ((1_024, "Unknown prompt"), (1_025, "longer than 1,024")):
             with pytest.raises(MCPError, match=said):
                 await client.get_prompt("x" * length)
         for length in (1_024, 1_025):
@@ -145,7 +145,7 @@ async def test_a_uri_and_a_name_have_a_length(registry: ToolRegistry) -> None:
                 await client.call_tool("x" * length)
     async with Client(server, mode="legacy") as client:
         params = types.SubscribeRequestParams(uri="notes+note://".ljust(8_193, "x"))
-        with pytest.raises(MCPError, match="at most 8,192"):
+        with pytest.raises(MCPError, match="longer than 8,192"):
             await client.session.send_request(types.SubscribeRequest(params=params), types.EmptyResult)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.documents.pages import blocks_of
+from tests.documents.test_readme import WEATHER
 from tests.notebook.kernels import Page, display_of, page, printed, run_notebook
 from tests.protocols.providers import provider
-from tests.session.test_native_protocols import completion
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNg+M/A8B8ABQABgP/Io7GwAAAAAElFTkSuQmCC"
 SCRIPT = "<script>alert(1)</script>"
@@ -75,7 +75,7 @@ def test_the_blocks_of_the_readme_run_in_a_notebook(tmp_path: Path, monkeypatch:
     with provider() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
-        server.script = [completion(("call_a", "weather", '{"city": "Oslo"}')), completion(content="It is clear.")]
+        server.script = list(WEATHER)
         outputs = [printed(outputs) for outputs in run_notebook(cells, tmp_path)]
     assert outputs[0] == "It is clear.\n"
     assert outputs[1].endswith("dune 2\nemma 1\n\n")
