@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
 from toolwire.agent.agent_history import Ended, History
-from toolwire.agent.agent_loop import drive, noted_replies
+from toolwire.agent.agent_loop import drive, read_notes
 from toolwire.agent.agent_options import AgentOptions, check_options, check_parts, check_run
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
 from toolwire.agent.agent_tool import agent_tool
@@ -238,7 +238,7 @@ class Agent(Generic[Output], Traced):
             emit=None if above is None or context.scope.events is None else above.emit,
             path=path,
             below=context,
-            noted=noted_replies(context.notes),
+            noted=read_notes(context.notes),
             paths={} if above is None else above.paths,
         )
         run.paths[context.call_id] = path

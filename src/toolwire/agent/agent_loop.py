@@ -60,7 +60,7 @@ async def drive(run: AgentRun) -> AgentResult[Any]:
 
 async def _drive(run: AgentRun) -> AgentResult[Any]:
     while True:
-        if not run.noted and (limit := run.spending.exceeded()) is not None:
+        if not run.noted and (limit := run.spending.reached_limit()) is not None:
             return run.result(limit)
         try:
             reply = run.noted.popleft() if run.noted else await ask(run)
@@ -256,7 +256,7 @@ def note_reply(run: AgentRun, reply: Reply) -> None:
             raise NotesFull from error
 
 
-def noted_replies(notes: Sequence[Any]) -> deque[Reply]:
+def read_notes(notes: Sequence[Any]) -> deque[Reply]:
     """Returns the replies that earlier passes of a sub-agent's tool have noted. A crash may have cut one."""
     replies, text = deque[Reply](), ""
     for note in notes:

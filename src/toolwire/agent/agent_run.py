@@ -103,17 +103,17 @@ class AgentRun:
             return self.result("suspended", pending=turn.suspended.pending)
         self.history.take(turn)
         if turn.stopped:
-            return self.ended("stopped", turn, turn.reply.text or None)
+            return self.end("stopped", turn, turn.reply.text or None)
         if turn.reply.ended == "failed":
             problems = "; ".join(problem.message for problem in turn.reply.problems)
             return self.result("model", error=ModelFailed("overloaded", problems or "the provider failed"))
         if turn.is_final:
             is_declined = turn.reply.failure is not None or turn.reply.ended == "filter"
-            return self.ended("declined" if is_declined else "answered", turn, turn.answer)
+            return self.end("declined" if is_declined else "answered", turn, turn.answer)
         self.unreadable = self.unreadable + 1 if turn.reply.is_refused else 0
         return self.result("unreadable") if self.unreadable >= UNREADABLE_LIMIT else None
 
-    def ended(self, stop: Stop, turn: Turn, text: str | None) -> AgentResult[Any]:
+    def end(self, stop: Stop, turn: Turn, text: str | None) -> AgentResult[Any]:
         """Returns the result of a run in which the model has finished, and keeps it for those who ask again."""
         self.history.ended = Ended(stop=stop, text=text, run_id="" if turn.final is None else turn.run_id)
         return self.result(stop, text=text, output=turn.final)

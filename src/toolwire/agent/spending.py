@@ -41,7 +41,7 @@ class Spending:
         above = None if self.above is None else self.above.left_s
         return own if above is None else above if own is None else min(own, above)
 
-    def exceeded(self) -> Stop | None:
+    def reached_limit(self) -> Stop | None:
         """Returns the first limit that is reached, here or above; None if the run may go on."""
         budget, tokens = self.budget, self.usage.input + self.usage.output
         if budget.turns is not None and self.turns >= budget.turns:
@@ -52,7 +52,7 @@ class Spending:
             return "cost"
         if self.left_s == 0.0:
             return "seconds"
-        return None if self.above is None else self.above.exceeded()
+        return None if self.above is None else self.above.reached_limit()
 
     def check_price(self, name: str, model: Model) -> None:
         """Refuses a model without a price if a budget limits the cost.
