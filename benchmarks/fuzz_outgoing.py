@@ -1,7 +1,7 @@
 """Tools, calls and results at random, in the form of each provider and of MCP: all of them are taken.
 
-Run: python -m benchmarks.fuzz_outgoing [turns of each API, and tools]. The suite runs the first 400 turns of each, and
-600 tools.
+Run: python -m benchmarks.fuzz_outgoing [turns of each API, and tools]. The suite runs the first 400 turns of each,
+600 tools, and a fifth of the tools of real services.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 
+from tests.catalogue.service_tools import service_tools
 from tests.protocols.outgoing_histories import APIS, refusal
 from tests.protocols.test_declared_schemas import is_taken_by_all, mutated
 
@@ -23,6 +24,8 @@ def main(turns: int) -> int:
     """
     logging.getLogger("toolwire.definition").disabled = True
     print(f"{sum(is_taken_by_all(mutated(seed)) for seed in range(turns)):,} of {turns:,} schemas define a tool")
+    services = [tool.input_schema for tool in service_tools()]
+    print(f"{sum(is_taken_by_all(schema) for schema in services):,} of {len(services):,} tools of real services")
     refused = 0
     for api in APIS:
         for seed in range(turns):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -63,7 +64,14 @@ def kinds(node: dict[str, Any]) -> list[str]:
 
 
 def _check_dialect(schema: dict[str, Any]) -> None:
-    json.dumps(schema, allow_nan=False).encode()
+    _check_written(json.dumps(schema, allow_nan=False, ensure_ascii=False))
+
+
+@lru_cache(maxsize=16)
+def _check_written(text: str) -> None:
+    """One check for all providers that get the same text: it takes most of the time of these tests."""
+    text.encode()
+    schema = json.loads(text)
     assert schema.get("$schema", "").rstrip("#") in ("", "https://json-schema.org/draft/2020-12/schema")
     Draft202012Validator.check_schema(schema)
     for node in nodes(schema):

@@ -16,6 +16,7 @@ from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
+from tests.catalogue.service_tools import service_tools
 from tests.protocols.schema_rules import check_anthropic, check_gemini, check_openai, nodes
 from tests.protocols.tools_corpus import corpus
 from toolwire import DefinitionError, ToolSpec
@@ -33,14 +34,17 @@ def properties(**found: Any) -> dict[str, Any]:
 
 def declared(name: str, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The description and the parameters, as the provider gets them."""
-    tool = ToolSpec.from_mcp({"name": "t", "description": "D.", "inputSchema": schema})
+    return declared_tool(name, ToolSpec.from_mcp({"name": "t", "description": "D.", "inputSchema": schema}))
+
+
+def declared_tool(name: str, tool: ToolSpec) -> tuple[str, dict[str, Any]]:
     found: Any
     (found,) = get(name).describe([tool])
     if name == "gemini":
         (found,) = found["function_declarations"]
     inner = found.get("function", found)
     keys = ("parameters", "input_schema", "parameters_json_schema")
-    return inner["description"], next(inner[key] for key in keys if key in inner)
+    return inner.get("description", ""), next(inner[key] for key in keys if key in inner)
 
 
 TYPES: dict[str, TypeAdapter[Any]] = {
@@ -253,7 +257,7 @@ def is_taken_by_all(schema: dict[str, Any]) -> bool:
         listed = {"tools": [json.loads(tool.to_mcp().model_dump_json(by_alias=True, exclude_none=True))]}
         validate_server_result("tools/list", version, {**NEWS_OF_2026, **listed})
     for name, check in CHECKS.items():
-        parameters = declared(name, schema)[1]
+        parameters = declared_tool(name, tool)[1]
         try:
             check(parameters)
         except Exception as error:
@@ -267,3 +271,9 @@ def is_taken_by_all(schema: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("at", range(len(corpus())))
 def test_every_provider_takes_the_tools_of_public_servers(at: int) -> None:
     assert is_taken_by_all(corpus()[at].input_schema)
+
+
+def test_every_provider_takes_the_tools_of_real_services() -> None:
+    taken = [is_taken_by_all(tool.input_schema) for tool in service_tools()[::5]]
+    assert len(taken) > 391
+    assert all(taken)
