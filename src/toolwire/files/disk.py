@@ -111,11 +111,14 @@ class Disk:
             found = [entry for entry in entries if not entry.is_symlink() and not entry.name.startswith(TEMPORARY)]
             return sorted(entry.name + "/" * entry.is_dir(follow_symlinks=False) for entry in found)
 
-    def change(self, path: FilePath, make: Callable[[bytes | None], bytes], count_folder: CountFolder = _no_limit) -> int:
+    def change(
+        self, path: FilePath, make: Callable[[bytes | None], bytes], count_folder: CountFolder = _no_limit
+    ) -> int:
         """Replaces a file whole by `make(content)`; None is the content of a new file. Returns the bytes written.
 
-        Missing folders are made, and `count_folder` is called for each of them. `make` runs without a lock, so that other writers of the folder do not wait for it.
-        If one of them changes the file meanwhile, `make` is called again with the new content.
+        Missing folders are made, and `count_folder` is called for each of them. `make` runs without a lock, so that
+        other writers of the folder do not wait for it. If one of them changes the file meanwhile, `make` is called
+        again with the new content.
 
         Raises:
             FileRefused: It is not a regular file with one name, the content is too large, or others change the file
@@ -142,9 +145,7 @@ class Disk:
             except FileNotFoundError:
                 return None
 
-    def _replace_if_same(
-        self, path: FilePath, before: bytes | None, content: bytes, count_folder: CountFolder
-    ) -> bool:
+    def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes, count_folder: CountFolder) -> bool:
         """Replaces the file if it still has the content `before`. Returns False if it has another one."""
         name = path.names[-1]
         with told(path), self._folder_for(path, count_folder) as folder, _held(path, folder):
