@@ -22,7 +22,7 @@ from toolwire.journal.ledger.history import ReplayHistory, calls_of
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.log.chain import append, clear_text
+from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
 from toolwire.journal.store_conversations import Conversations
@@ -202,10 +202,10 @@ class Store(StoreLog, Conversations):
         if conversation is not None:
             query = query.where(RUNS.c.conversation == check_name(conversation))
         if caller is not None:
-            query = query.where(RUNS.c.principal == clear_text(caller.principal))
-            query = query.where(RUNS.c.tenant == clear_text(caller.tenant))
+            query = query.where(RUNS.c.principal == caller.principal)
+            query = query.where(RUNS.c.tenant == caller.tenant)
             if caller.agent:
-                query = query.where(RUNS.c.agent == clear_text(caller.agent))
+                query = query.where(RUNS.c.agent == caller.agent)
         if since is not None:
             query = query.where(RUNS.c.created_at >= since)
         if before is not None:
