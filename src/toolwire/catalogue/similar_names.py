@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from toolwire.definition.naming import NAME_LIMIT
+from toolwire.vocabulary.texts.normal_forms import normalized
 
 NEAREST_SHARE = 0.62
 """Minimum share of two names that lies in common words. `delete_user` and `get_user` share 0.47 and are not near;
@@ -116,7 +117,7 @@ def skeleton(name: str) -> str:
     """Returns a text that is equal for names that look alike."""
     if name.isascii():
         return name.lower().translate(_LETTERS)
-    plain = unicodedata.normalize("NFKD", name).lower()
+    plain = normalized("NFKD", name).lower()
     # Translated twice: the Latin letter for a Cyrillic one may itself have a replacement.
     bare = "".join(character for character in plain if not unicodedata.combining(character))
     return bare.translate(_LETTERS).translate(_LETTERS)

@@ -47,7 +47,7 @@ class Name(TypeDecorator[str]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - as SQLAlchemy calls it
         """Returns the text for the database."""
         return None if value is None else clear_text(str(value))
 
