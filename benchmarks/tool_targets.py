@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from toolwire.journal.store import Store
 
 Call = Callable[[], str]
 """Makes the call, and returns the kind of its failure; empty for a success."""
+
+Arguments = dict[str, Any] | Callable[[Texts], dict[str, Any]]
+"""The arguments of a call, or how they are made of texts."""
 
 PATH = "/workspace/a"
 TOOL_CHARACTERS = 500
@@ -42,13 +46,11 @@ class Target:
 def import_all() -> None:
     """Imports what a first call imports."""
     import rapidfuzz.distance
-    import rapidfuzz.fuzz
-    import trafilatura
+    import rapidfuzz.fuzz  # noqa: F401
 
     from toolwire.web.page_texts import SAMPLE_HTML, text_of
 
     logging.disable(logging.CRITICAL)
-    assert rapidfuzz.fuzz and rapidfuzz.distance and trafilatura
     text_of("html", SAMPLE_HTML, "https://example.org/", "")
 
 
@@ -57,13 +59,17 @@ def _invoke(registry: ToolRegistry, tool: str, arguments: dict[str, Any]) -> str
     return "" if failure is None else failure.kind
 
 
-def _file_target(name: str, tool: str, arguments: Callable[[Texts], dict[str, Any]], *failures: str) -> Target:
+def _given(arguments: Arguments, texts: Texts) -> dict[str, Any]:
+    return arguments if isinstance(arguments, dict) else arguments(texts)
+
+
+def _file_target(name: str, tool: str, arguments: Arguments, *failures: str) -> Target:
     def prepare(texts: Texts, folder: Path) -> Call:
         (folder / "a").write_bytes(texts.text.encode())
         registry = ToolRegistry()
         for spec in workspace_tools(folder):
             registry.register(spec)
-        given = arguments(texts)
+        given = _given(arguments, texts)
         _invoke(registry, "search_files", {"path": "/workspace/none/", "text": "x", "is_regex": True})
         return lambda: _invoke(registry, tool, given)
 
@@ -82,7 +88,7 @@ def _many_names(tool: str, arguments: dict[str, Any]) -> Target:
     return Target(name=f"{tool}: many names", prepare=prepare)
 
 
-def _raw_target(name: str, tool: str, arguments: Callable[[Texts], dict[str, Any]], *failures: str) -> Target:
+def _raw_target(name: str, tool: str, arguments: Arguments, *failures: str) -> Target:
     def prepare(texts: Texts, folder: Path) -> Call:
         from toolwire import insert_text_file, view_text_file, write_text_file
 
@@ -90,13 +96,13 @@ def _raw_target(name: str, tool: str, arguments: Callable[[Texts], dict[str, Any
         registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
         for spec in (view_text_file, write_text_file, insert_text_file):
             registry.register(spec)
-        given = {"file_path": str(folder / "a"), **arguments(texts)}
+        given = {"file_path": str(folder / "a"), **_given(arguments, texts)}
         return lambda: _invoke(registry, tool, given)
 
     return Target(name=f"{tool}: {name}", prepare=prepare, failures=failures)
 
 
-def _artifact_target(name: str, tool: str, arguments: Callable[[Texts], dict[str, Any]], *failures: str) -> Target:
+def _artifact_target(name: str, tool: str, arguments: Arguments, *failures: str) -> Target:
     """The artifact `a` has two versions: the other text, and the text."""
 
     def prepare(texts: Texts, folder: Path) -> Call:
@@ -106,7 +112,7 @@ def _artifact_target(name: str, tool: str, arguments: Callable[[Texts], dict[str
         registry = ToolRegistry()
         for made in create_artifact_tools(artifacts):
             registry.register(made)
-        given = arguments(texts)
+        given = _given(arguments, texts)
         _invoke(registry, "read_artifact", {"id": "b"})
         return lambda: _invoke(registry, tool, given)
 
@@ -114,7 +120,7 @@ def _artifact_target(name: str, tool: str, arguments: Callable[[Texts], dict[str
 
 
 def _search_target(name: str, query: Callable[[Texts], str]) -> Target:
-    def prepare(texts: Texts, folder: Path) -> Call:
+    def prepare(texts: Texts, _: Path) -> Call:
         starts = range(0, min(len(texts.text), NAMES * TOOL_CHARACTERS), TOOL_CHARACTERS)
         described = [texts.text[start : start + TOOL_CHARACTERS].strip() or "Waits." for start in starts]
         schema = {"type": "object", "properties": {}}
@@ -130,7 +136,7 @@ def _search_target(name: str, query: Callable[[Texts], str]) -> Target:
                 {
                     "id": "1",
                     "type": "function",
-                    "function": {"name": "search_tools", "arguments": f'{{"query": {_json(asked)}}}'},
+                    "function": {"name": "search_tools", "arguments": f'{{"query": {json.dumps(asked)}}}'},
                 }
             ],
         }
@@ -144,13 +150,7 @@ def _search_target(name: str, query: Callable[[Texts], str]) -> Target:
     return Target(name=f"search_tools: {name}", prepare=prepare)
 
 
-def _json(text: str) -> str:
-    import json
-
-    return json.dumps(text)
-
-
-def _read_result(texts: Texts, folder: Path) -> Call:
+def _read_result(texts: Texts, _: Path) -> Call:
     registry = ToolRegistry()
 
     def give() -> str:
@@ -164,7 +164,7 @@ def _read_result(texts: Texts, folder: Path) -> Call:
     return lambda: _invoke(registry, "read_result", given)
 
 
-def _page(texts: Texts, folder: Path) -> Call:
+def _page(texts: Texts, _: Path) -> Call:
     from toolwire.web.page_texts import UnreadablePage, text_of
 
     def call() -> str:
@@ -211,25 +211,25 @@ TARGETS = (
         lambda texts: _edits([(texts.text[: len(texts.text) // 2], texts.other)]),
         "tool_error",
     ),
-    _file_target("whole", "read_text_file", lambda texts: {"path": PATH}, "tool_error"),
+    _file_target("whole", "read_text_file", {"path": PATH}, "tool_error"),
     _file_target(
         "three lines",
         "read_text_file",
         lambda texts: {"path": PATH, "start_line": len(texts.lines) // 2 + 1, "read_lines": 3},
         "tool_error",
     ),
-    _file_target("facts", "get_file_info", lambda texts: {"path": PATH}),
+    _file_target("facts", "get_file_info", {"path": PATH}),
     _file_target("a text", "search_files", lambda texts: {"text": texts.part}, "invalid_arguments"),
-    _file_target("all lines", "search_files", lambda texts: {"text": ""}),
-    _file_target("a pattern", "search_files", lambda texts: {"text": "(a|b|[0-9])+ ?x$", "is_regex": True}),
+    _file_target("all lines", "search_files", {"text": ""}),
+    _file_target("a pattern", "search_files", {"text": "(a|b|[0-9])+ ?x$", "is_regex": True}),
     _many_names("find_files", {"pattern": "*a*a*b"}),
     _many_names("list_directory", {}),
-    _raw_target("whole", "view_text_file", lambda texts: {}, "tool_error"),
-    _raw_target("the last lines", "view_text_file", lambda texts: {"ranges": [-3, -1]}, "tool_error"),
+    _raw_target("whole", "view_text_file", {}, "tool_error"),
+    _raw_target("the last lines", "view_text_file", {"ranges": [-3, -1]}, "tool_error"),
     _raw_target("lines", "write_text_file", lambda texts: {"content": texts.other, "ranges": [1, 1]}, "tool_error"),
     _raw_target("lines", "insert_text_file", lambda texts: {"content": texts.other, "line_number": 1}, "tool_error"),
     _artifact_target("new", "create_artifact", lambda texts: {"id": "b", "content": texts.text}),
-    _artifact_target("whole", "read_artifact", lambda texts: {"id": "a"}),
+    _artifact_target("whole", "read_artifact", {"id": "a"}),
     _artifact_target(
         "one line",
         "update_artifact",
@@ -263,12 +263,12 @@ TARGETS = (
     _artifact_target(
         "a conflict",
         "rewrite_artifact",
-        lambda texts: {"id": "a", "content": "x", "base_version": 1},
+        {"id": "a", "content": "x", "base_version": 1},
         "invalid_arguments",
     ),
-    _artifact_target("two versions", "diff_artifact", lambda texts: {"id": "a", "old": 1}),
-    _artifact_target("the first version", "restore_artifact", lambda texts: {"id": "a", "version": 1}),
-    _artifact_target("all", "list_artifacts", lambda texts: {}),
+    _artifact_target("two versions", "diff_artifact", {"id": "a", "old": 1}),
+    _artifact_target("the first version", "restore_artifact", {"id": "a", "version": 1}),
+    _artifact_target("all", "list_artifacts", {}),
     _search_target("a line", lambda texts: texts.part),
     _search_target("the start", lambda texts: texts.text),
     Target(name="read_result", prepare=_read_result, failures=("invalid_arguments",)),
