@@ -25,7 +25,8 @@ class NormalText:
 
     def __init__(self, given: str) -> None:
         self._lines = given.split("\n")
-        normal = [_normal(line).rstrip(_BLANKS) for line in self._lines]
+        # A line end joins nothing, so the whole text has the forms of its lines.
+        normal = [line.rstrip(_BLANKS) for line in _normal(given).split("\n")]
         self.text = "\n".join(normal)
         # Arrays, because a text may be line ends alone.
         self._starts = array("q", (0, *accumulate(len(line) + 1 for line in self._lines)))
