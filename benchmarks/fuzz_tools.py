@@ -28,8 +28,8 @@ STEPS = (8, 4, 2, 1)
 """The largest first: memory that was freed would hide what it takes."""
 MOST_GROWTH = 16.0
 """Most times that the cost of the eightfold size may be that of the single one. Linear work has 8."""
-FLOOR_S = 0.02
-"""A cost below it counts as this: the call itself takes some of it, and the machine's noise the rest."""
+FLOOR_S = 0.05
+"""A cost below it counts as this: the call itself, the choice of an algorithm and the machine's noise make most of it."""
 SIZE_BYTES = 125_000
 """Bytes of size 1, so that size 8 is 1 MB."""
 ROUNDS = 4

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactLimit
 from toolwire.journal.artifacts.normal_text import NormalText
@@ -34,6 +35,8 @@ DIFF_LINES = 40
 
 _ROUGH_SCORE = 75.0
 """How alike a window of the wanted length is at least, if it lies in a passage that is alike enough."""
+_WINDOWS_AT_ONCE = 4_096
+"""Windows between two looks at the clock: milliseconds."""
 _MOVED_SHARE = 5
 """A passage may begin or end a fifth of the wanted length beside its window."""
 _SHOWN_CHARACTERS = 200
@@ -216,6 +219,7 @@ def _alike_passage(content: str, wanted: str, span: Span, clock: WorkClock) -> P
 def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     """Returns the runs of lines that are alike, the best of them as a passage."""
     from rapidfuzz import fuzz
+    from rapidfuzz.process import extract_iter
 
     lines, count = content.count("\n") + 1, wanted.count("\n") + 1
     sizes = {max(count - 1, 1), count, count + 1}
@@ -223,11 +227,12 @@ def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     if windows * len(wanted) ** 2 > LIKENESS_STEPS:
         raise ArtifactLimit("old_str is not in the artifact as given, and too long to search for alike text: copy it")
     places: list[Place] = []
-    for start, end in _windows(content, sizes):
+    spans = _windows(content, sizes)
+    while some := list(islice(spans, _WINDOWS_AT_ONCE)):
         _check_time(clock)
-        score = fuzz.ratio(content[start:end], wanted, score_cutoff=LEAST_SCORE - LEAST_LEAD)
-        if score:
-            places.append(Place(start=start, end=end, score=score))
+        texts = (content[start:end] for start, end in some)
+        for _, score, at in extract_iter(wanted, texts, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE - LEAST_LEAD):
+            places.append(Place(start=some[at][0], end=some[at][1], score=score))
     best = max(places, key=lambda place: place.score, default=None)
     if best is None:
         return []
