@@ -25,6 +25,7 @@ Arguments = dict[str, Any] | Callable[[Texts], dict[str, Any]]
 PATH = "/workspace/a"
 TOOL_CHARACTERS = 500
 """Characters of the description of one tool that is searched for."""
+PAGE_BYTES = 1_000
 NAMES = 2_000
 """Most files of one folder, and tools of one registry."""
 
@@ -80,8 +81,10 @@ def _file_target(name: str, tool: str, arguments: Arguments, *failures: str) -> 
         (folder / "a").write_bytes(texts.text.encode())
         registry = ToolRegistry()
         for spec in workspace_tools(folder):
-            registry.register(spec)
+            if spec.name in (tool, "search_files"):
+                registry.register(spec)
         given = _given(arguments, texts)
+        # What is imported at the first call is not a cost of this one.
         _invoke(registry, "search_files", {"path": "/workspace/none/", "text": "x", "is_regex": True})
         return lambda: _invoke(registry, tool, given)
 
@@ -94,7 +97,8 @@ def _many_names(tool: str, arguments: dict[str, Any]) -> Target:
             (folder / f"{'a' * 200}{number}").touch()
         registry = ToolRegistry()
         for spec in workspace_tools(folder):
-            registry.register(spec)
+            if spec.name == tool:
+                registry.register(spec)
         return lambda: _invoke(registry, tool, arguments)
 
     return Target(name=f"{tool}: many names", prepare=prepare)
@@ -124,7 +128,8 @@ def _artifact_target(name: str, tool: str, arguments: Arguments, *failures: str)
         artifacts.rewrite("a", texts.text)
         registry = ToolRegistry()
         for made in create_artifact_tools(artifacts):
-            registry.register(made)
+            if made.name in (tool, "read_artifact"):
+                registry.register(made)
         given = _given(arguments, texts)
         _invoke(registry, "read_artifact", {"id": "b"})
         return lambda: _invoke(registry, tool, given)
@@ -164,16 +169,15 @@ def _search_target(name: str, query: Callable[[Texts], str]) -> Target:
 
 
 def _read_result(texts: Texts, _: Path) -> Call:
-    registry = ToolRegistry()
+    registry = ToolRegistry(result_limit_bytes=PAGE_BYTES)
 
     def give() -> str:
         """Gives the text."""
         return texts.text
 
     registry.register(give)
-    shown = registry.invoke("give", {})
-    kept = shown.metadata.get("result_id") if shown.metadata else None
-    given = {"id": kept or "none", "offset": len(texts.text) // 2}
+    registry.enable_result_pages()
+    given = {"id": registry.invoke("give").metadata["result_id"], "offset": len(texts.text) // 2}
     return lambda: _invoke(registry, "read_result", given)
 
 
@@ -284,7 +288,7 @@ TARGETS = (
     _artifact_target("all", "list_artifacts", {}),
     _search_target("a line", lambda texts: texts.part),
     _search_target("the start", lambda texts: texts.text),
-    Target(name="read_result", prepare=_read_result, failures=("invalid_arguments",)),
+    Target(name="read_result", prepare=_read_result),
     # It is read in a process of its own, which has ten processor seconds and 512 MB.
     Target(name="a page of the web", prepare=_page, share=4.0),
 )
