@@ -25,7 +25,7 @@ from benchmarks.tool_shapes import SHAPES, Shape
 from benchmarks.tool_targets import TARGETS, Target, prepare_all
 
 STEPS = (8, 4, 2, 1)
-"""The largest first: memory that was freed would hide what it takes."""
+"""The largest size is first: memory that was freed would hide its peak."""
 MOST_GROWTH = 16.0
 """Most times that the cost of the eightfold size may be that of the single one. Linear work has 8."""
 FLOOR_S = 0.05
@@ -35,7 +35,7 @@ SIZE_BYTES = 125_000
 ROUNDS = 4
 """How often a cost over the bound is measured: other work on the machine only ever adds to it."""
 _FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""A disk would make most of the waiting, and is not what is measured."""
+"""A folder in memory, where there is one: the processor is measured, and a disk only makes it wait."""
 KILLED_S = 120
 """Seconds after which a process is killed."""
 
@@ -97,7 +97,7 @@ def _peak_bytes() -> int:
 
 
 def faults(target: Target, shape: Shape, size: int, steps: Sequence[int] = STEPS) -> list[str]:
-    """Returns what the target does too slowly, with too much memory, or wrongly, with texts of the shape."""
+    """Returns the faults of the target with texts of the shape: too slow, too much memory, or a wrong failure."""
     least: dict[int, Cost] = {}
     found: list[str] = []
     for _ in range(ROUNDS):

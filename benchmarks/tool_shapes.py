@@ -26,7 +26,7 @@ class Shape:
     """A shape of texts.
 
     Attributes:
-        name: What it looks like.
+        name: The name of the shape.
         text: Returns a text of at least so many characters.
         other: Returns the text with changes.
     """

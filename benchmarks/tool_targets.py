@@ -53,7 +53,7 @@ _EMPTY_STORE: list[bytes] = []
 
 
 def prepare_all() -> None:
-    """Imports what a first call imports, and makes a store. Starts no thread: the process forks."""
+    """Does the imports of a first call, and makes a store. Starts no thread: the process forks."""
     import rapidfuzz.distance
     import rapidfuzz.fuzz  # noqa: F401
 
@@ -84,7 +84,7 @@ def _file_target(name: str, tool: str, arguments: Arguments, *failures: str) -> 
             if spec.name in (tool, "search_files"):
                 registry.register(spec)
         given = _given(arguments, texts)
-        # What is imported at the first call is not a cost of this one.
+        # The first call also imports, which is not a cost of the measured one.
         _invoke(registry, "search_files", {"path": "/workspace/none/", "text": "x", "is_regex": True})
         return lambda: _invoke(registry, tool, given)
 

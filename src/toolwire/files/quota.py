@@ -1,4 +1,4 @@
-"""What the writes of one run may take in total, so that a model in a loop fills no disk."""
+"""The limit of all writes of one run: a model in a loop must not fill the disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Count = Callable[[int, int], None]
 
 
 class WriteQuota:
-    """Counts what the operations of one run write. Any thread may use it."""
+    """Counts the bytes and files of one run. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

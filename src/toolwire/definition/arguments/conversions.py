@@ -1,6 +1,6 @@
-"""pydantic's own conversions of texts, such as that to a pattern: what they raise is a problem of the argument.
+"""Turns errors of pydantic's own conversions of texts, such as that to a pattern, into problems of the argument.
 
-They catch the errors that their authors thought of. `re.compile` also raises RecursionError for 5,000 brackets and
+The conversions catch the errors that their authors thought of. `re.compile` also raises RecursionError for 5,000 brackets and
 OverflowError for a large repeat, which would look like a failure of the tool. The core schema is rewritten.
 """
 

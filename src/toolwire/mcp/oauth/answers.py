@@ -1,6 +1,6 @@
 """Checks each answer of an authorization server before the SDK reads it: metadata, registrations and tokens.
 
-The SDK takes the fields as they are: a number may be too large for a clock, and a token no text of a header.
+The SDK takes the fields as they are: a number may be too large for a clock, and a token may have characters that no header carries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NUMBER_LIMIT = 2**63
 _CHARACTERS = 80
 """Characters of a wrong value that a message shows."""
 _HEADER_TEXT = re.compile(r"[\x21-\x7e]+")
-"""What a header carries of a token (RFC 6750)."""
+"""The characters of a token that a header carries (RFC 6750)."""
 _ENDPOINTS = frozenset({"authorization_endpoint", "token_endpoint", "registration_endpoint"})
 _DOCUMENTS: tuple[type[BaseModel], ...] = (ProtectedResourceMetadata, OAuthMetadata)
 
@@ -41,7 +41,7 @@ class WrongAnswer(Exception):
 def checked_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """Returns the answer to a request. The body of a failure is text in UTF-8, because the SDK shows it.
 
-    An answer that is no such document is returned too: the SDK looks for another one, or refuses it. A registration
+    Another document is returned unchecked: the SDK looks for the right one elsewhere, or refuses it. A registration
     has the addresses that were registered: the next login listens on their port, which no server chooses.
 
     Raises:
@@ -78,7 +78,9 @@ def _with_text(response: httpx2.Response, text: str) -> httpx2.Response:
 
 def _check(name: str, value: Any) -> None:
     if why := _why_not(name, value):
-        raise WrongAnswer(f"its {name} {why}: {printable(str(value)[:_CHARACTERS])}")
+        # A text may be a secret.
+        shown = "" if isinstance(value, str) else f": {printable(str(value)[:_CHARACTERS])}"
+        raise WrongAnswer(f"its {name} {why}{shown}")
 
 
 def _why_not(name: str, value: Any) -> str:
