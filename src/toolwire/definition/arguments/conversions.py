@@ -1,7 +1,8 @@
 """Turns errors of pydantic's own conversions of texts, such as that to a pattern, into problems of the argument.
 
-The conversions catch the errors that their authors thought of. `re.compile` also raises RecursionError for 5,000 brackets and
-OverflowError for a large repeat, which would look like a failure of the tool. The core schema is rewritten.
+The conversions catch the errors that their authors thought of. `re.compile` also raises RecursionError for 5,000
+brackets and OverflowError for a large repeat, which would look like a failure of the tool. The core schema is
+rewritten.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ _FAILURES: dict[type[Exception], str] = {
     RecursionError: "it is nested too deeply",
     OverflowError: "a number in it is too large",
     UnicodeError: "it has a lone surrogate",
-    OSError: "it is no name that this system takes",
-    TypeError: "it has another form",
+    OSError: "this system does not take it as a path",
 }
 _KINDS = frozenset({"function-plain", "function-before", "function-after"})
 
@@ -54,7 +54,7 @@ def _is_pydantics(convert: Convert) -> bool:
 
 
 def _refusing(convert: Convert) -> Convert:
-    is_pattern = convert.__name__.startswith("pattern_")
+    is_pattern = getattr(convert, "__name__", "").startswith("pattern_")
 
     def converted(value: Any, *info: Any) -> Any:
         if is_pattern:

@@ -1,6 +1,7 @@
 """Checks each answer of an authorization server before the SDK reads it: metadata, registrations and tokens.
 
-The SDK takes the fields as they are: a number may be too large for a clock, and a token may have characters that no header carries.
+The SDK takes the fields as they are: a number may be too large for a clock, and a token may have characters that no
+header carries.
 """
 
 from __future__ import annotations
