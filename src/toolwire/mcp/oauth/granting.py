@@ -20,8 +20,8 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from toolwire.mcp.oauth.answers import WrongAnswer, checked_answer
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, is_private
+from toolwire.mcp.oauth.authorization_answers import WrongAnswer, checked_answer
 from toolwire.mcp.oauth.tokens import KeptLogin
 from toolwire.mcp.server_log import printable
 from toolwire.vocabulary.errors import ConfigurationError

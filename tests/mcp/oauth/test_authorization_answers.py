@@ -11,8 +11,8 @@ import pytest
 from mcp.shared.auth import AuthorizationCodeResult
 
 from toolwire.mcp.client_limits import ClientLimits
-from toolwire.mcp.oauth.answers import NUMBER_LIMIT, URL_CHARACTERS
 from toolwire.mcp.oauth.authorization import McpLogin, endpoint_of
+from toolwire.mcp.oauth.authorization_answers import NUMBER_LIMIT, URL_CHARACTERS
 from toolwire.mcp.oauth.granting import REDIRECT_URI, AuthorizationFailed, granted, provider_of
 from toolwire.mcp.oauth.tokens import KeptLogin
 
