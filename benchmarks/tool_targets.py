@@ -165,7 +165,8 @@ def _search_target(name: str, query: Callable[[Texts], str]) -> Target:
 
         return call
 
-    return Target(name=f"search_tools: {name}", prepare=prepare)
+    # The first search reads all tools of the registry, which later ones do not.
+    return Target(name=f"search_tools: {name}", prepare=prepare, share=4.0)
 
 
 def _read_result(texts: Texts, _: Path) -> Call:
