@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from mcp.shared.auth import (
@@ -56,7 +56,7 @@ def checked_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2
         except ValidationError:
             continue
         for name, value in document:
-            for item in value if isinstance(value, list) else [value]:
+            for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
                 _check(name, item)
         if isinstance(document, OAuthClientInformationFull):
             document.redirect_uris = OAuthClientMetadata.model_validate_json(request.content).redirect_uris
