@@ -7,6 +7,7 @@ of `os.open` private to the process.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import sys
@@ -144,6 +145,40 @@ def kill_group(process_id: int) -> None:
         return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process_id, signal.SIGKILL)
+
+
+_SCANS = 20
+"""Maximum searches for marked processes. A second one finds those that were forked during the first."""
+
+
+def kill_marked(variable: str, mark: str) -> None:
+    """Ends all processes of this user whose environment has the mark in the variable.
+
+    Only Linux shows environments. A process that was started without that variable is not found.
+    """
+    wanted = re.compile(rb"(?:\A|\0)%b=[^\0]*%b" % (re.escape(variable.encode()), re.escape(mark.encode())))
+    for _ in range(_SCANS):
+        found = [number for number in _process_ids() if _has_mark(number, wanted)]
+        if not found:
+            return
+        for number in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(_LOCK_POLL_S)
+
+
+def _process_ids() -> list[int]:
+    if not IS_LINUX:
+        return []
+    return [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+
+
+def _has_mark(process_id: int, wanted: re.Pattern[bytes]) -> bool:
+    # A zombie has no environment any more.
+    try:
+        return wanted.search((_PROC / str(process_id) / "environ").read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def process_start(process_id: int) -> str | None:

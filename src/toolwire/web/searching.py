@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from toolwire.web.fetching import URL_LIMIT
+from toolwire.web.outside_text import outside_text
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 20.0
@@ -108,7 +110,7 @@ async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> l
         raise _refused(provider.name, response.status_code)
     try:
         told: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
         raise FetchFailed(f"the search engine {provider.name} did not answer with JSON", may_repeat=True)
@@ -223,7 +225,7 @@ def search_ddgs(wanted: Wanted) -> list[SearchResult]:
         raise FetchFailed("the search engines of ddgs cannot be reached", may_repeat=True) from error
     items = [cast("Mapping[str, Any]", item) for item in found if isinstance(item, dict)]
     results = [_result(item, url="href", snippet="body") for item in items]
-    return [each for each in results if each.url][: wanted.count]
+    return [each for each in results if 0 < len(each.url) <= URL_LIMIT][: wanted.count]
 
 
 PROVIDERS = (
@@ -257,13 +259,14 @@ PROVIDERS = (
 
 
 def _items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
-    """Returns the objects in the list at the path that have a URL; none if the answer has another shape."""
+    """Returns the objects in the list at the path that have a URL that can be fetched; none if the answer has another
+    shape."""
     found: object = answer
     for name in path:
         found = cast("dict[str, object]", found).get(name) if isinstance(found, dict) else None
     listed = cast("list[object]", found) if isinstance(found, list) else []
     items = [cast("Mapping[str, Any]", item) for item in listed if isinstance(item, dict)]
-    return [item for item in items if _text(item, "url")]
+    return [item for item in items if 0 < len(_text(item, "url")) <= URL_LIMIT]
 
 
 def _result(
@@ -289,7 +292,7 @@ def _result(
 
 def _text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
-    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
+    return outside_text(value, TEXT_LIMIT) if isinstance(value, str) else ""
 
 
 def _host(url: str) -> str:
