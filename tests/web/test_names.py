@@ -76,7 +76,7 @@ async def test_one_domain_has_a_share_of_the_places(monkeypatch: pytest.MonkeyPa
     async with waiting(names, server, [f"slow{number}.evil.test" for number in range(LOOKUPS_OF_A_DOMAIN)]):
         with monkeypatch.context() as patched:
             patched.setattr(module, "LOOKUP_TIMEOUT_S", 0.1)
-            with pytest.raises(FetchFailed, match="the name 'quick.evil.test' is not resolved within 0.1 seconds"):
+            with pytest.raises(FetchFailed, match=r"the name 'quick\.evil\.test' is not resolved within 0\.1 seconds"):
                 await names.addresses("quick.evil.test", 80)
         assert await names.addresses("quick.honest.test", 80) == ["1.1.1.1"]
     assert await names.addresses("quick.evil.test", 80) == ["1.1.1.1"]
@@ -102,7 +102,7 @@ async def test_a_name_has_a_time_and_its_place_is_held_until_the_resolver_return
     server = NameServer()
     names = Names(server)
     for host in ("slow.test", "honest.test"):
-        with pytest.raises(FetchFailed, match=f"the name '{host}' is not resolved within 0.1 seconds") as failed:
+        with pytest.raises(FetchFailed, match=rf"the name '{host}' is not resolved within 0\.1 seconds") as failed:
             await names.addresses(host, 80)
         assert failed.value.may_repeat
     server.answer.set()

@@ -28,7 +28,6 @@ def page_of(unit: str, start: str = "", end: str = "", size: int = SIZE) -> byte
 
 
 HOSTILE = {
-    "attributes": page_of("", f"<p {' '.join(f'a{number}=1' for number in range(SIZE // 9))}>x</p>"),
     "depth": page_of("<div>" * 200 + WORDS + "</div>" * 200),
     "links": page_of("<a href='/a'>w</a> ", "<article>", "</article>"),
 }
@@ -51,21 +50,30 @@ def spent_s(reader: PageReader) -> float:
 @pytest.mark.threat(49)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_hostile_markup_costs_at_most_a_second(name: str, reader: PageReader) -> None:
-    refused = "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
 
     def cost_s() -> float:
         before = spent_s(reader)
+        # A busy machine needs more than the second, and the page is then refused.
         with contextlib.suppress(PageLimit):
             assert reader.read("html", HOSTILE[name], url="https://example.org/", charset="").text
         return spent_s(reader) - before
 
     assert at_rest(cost_s, enough=1.0, rounds=4) < 1.1
-    if name == "attributes":
-        with pytest.raises(PageLimit, match=refused):
-            reader.read("html", HOSTILE[name], url="https://example.org/", charset="")
 
 
-LONG = page_of("<i>x</i>", f"<nav>menu</nav><article><p>{WORDS}</p>", "</article>", size=200_000)
+@pytest.mark.threat(49)
+def test_markup_that_no_clock_interrupts_is_ended_by_the_kernel(reader: PageReader) -> None:
+    page, before = page_of("", f"<p {' '.join(f'a{number}=1' for number in range(SIZE // 9))}>x</p>"), spent_s(reader)
+    with pytest.raises(PageLimit) as failed:
+        reader.read("html", page, url="https://example.org/", charset="")
+    assert str(failed.value) == (
+        "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
+    )
+    # One second by the ticks of the kernel, which may miss some on a busy machine.
+    assert spent_s(reader) - before < 3
+
+
+LONG = page_of("<i>x</i>", f"<article><p>{WORDS}</p>", "</article>", size=50_000)
 
 
 def test_a_search_for_an_article_that_takes_too_long_leaves_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +88,8 @@ def test_a_search_for_an_article_that_takes_too_long_leaves_the_whole_page(monke
             reader.close()
 
     limited, unlimited = text(0.05), text(10)
-    assert (limited.startswith("menu"), unlimited.startswith("menu")) == (True, False)
+    # The two parsers write elements beside one another differently.
+    assert ("*x*\n\n*x*" in limited, "*x*\n\n*x*" in unlimited) == (False, True)
     assert WORDS.strip() in limited
     assert WORDS.strip() in unlimited
 

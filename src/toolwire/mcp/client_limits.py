@@ -29,6 +29,9 @@ PAGES = 100
 TOOLS = 2_000
 """Tools of one server. The tool search is measured with as many."""
 
+BLOCKS = 2_000
+"""Blocks of one result. Some servers make a block of each item of a list, and no model reads more of them."""
+
 LOG_LINES_PER_S = 100
 """Lines a second of a server's log, its stderr included. The rest is counted."""
 

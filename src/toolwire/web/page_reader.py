@@ -38,7 +38,7 @@ TITLE_LIMIT = 1_000
 """Maximum characters of a page's title, or of the reason why it cannot be read."""
 _UNREADABLE = "the page cannot be read: it needs more than 30 seconds or 512 MiB, or it is damaged"
 _TOO_MUCH_WORK = "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
-_TOO_LATE = "the page was not read within the time of the call: allow more time, or ask for a shorter page"
+_TOO_LATE = "the page was not read within the time of the call: ask for a shorter page"
 _MAIN = "import sys; sys.path[:] = sys.argv[1:]; from toolwire.web.page_process import main; main()"
 
 
@@ -77,28 +77,26 @@ class PageReader:
             FetchFailed: The page is damaged, takes too much memory, or the pages before it took too long.
             SandboxUnavailable: This machine cannot confine a process.
         """
-        deadline = CALL_DEADLINE.get()
-        left_s = PAGE_TIMEOUT_S if deadline is None else min(deadline - time.monotonic(), PAGE_TIMEOUT_S)
-        if not self._lock.acquire(timeout=max(left_s, 0.0)):
+        if not self._lock.acquire(timeout=max(_left_s(), 0.0)):
             raise FetchFailed("other pages are still being read", may_repeat=True)
         try:
-            return _page_text(self._answer(kind, body, url=url, charset=charset))
+            answer = self._answer(kind, body, url=url, charset=charset)
         finally:
             self._lock.release()
+        return _page_text(answer)
 
     def _answer(self, kind: str, body: bytes, *, url: str, charset: str) -> bytes:
-        process = self._started()
-        deadline = CALL_DEADLINE.get()
-        left_s = PAGE_TIMEOUT_S if deadline is None else min(deadline - time.monotonic(), PAGE_TIMEOUT_S)
-        late = threading.Timer(max(left_s, 0.0), _kill, [process])
+        process, left_s = self._started(), _left_s()
+        if left_s <= 0:
+            raise PageLimit(_TOO_LATE)
+        late = threading.Timer(left_s, _kill, [process])
         late.start()
         cpu_s = CPU_LIMIT_S if kind == "pdf" else min(max(math.ceil(len(body) / 1_000_000), 1), CPU_LIMIT_S)
         try:
             return _asked(process, {"kind": kind, "url": url, "charset": charset}, body, cpu_s)
         except OSError as error:
             self._end()
-            is_late = deadline is not None and time.monotonic() >= deadline
-            raise PageLimit(_TOO_LATE) if is_late else FetchFailed(_UNREADABLE) from error
+            raise PageLimit(_TOO_LATE) if _left_s() <= 0 else FetchFailed(_UNREADABLE) from error
         finally:
             late.cancel()
 
@@ -181,6 +179,12 @@ def _asked(process: subprocess.Popen[bytes], request: dict[str, str], body: byte
         left = left[process.stdin.write(left) :]
     (size,) = struct.unpack(">I", _exactly(process.stdout, 4))
     return _exactly(process.stdout, size)
+
+
+def _left_s() -> float:
+    """Returns the seconds that the call may still spend on its page."""
+    deadline = CALL_DEADLINE.get()
+    return PAGE_TIMEOUT_S if deadline is None else min(deadline - time.monotonic(), PAGE_TIMEOUT_S)
 
 
 def _page_text(answer: bytes) -> PageText:

@@ -8,7 +8,7 @@ from typing import Any
 import html_to_markdown
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import trafilatura
-from lxml import etree, html
+from lxml import etree  # pyright: ignore
 
 from toolwire.vocabulary.work_clock import WorkClock
 from toolwire.web.page_reader import TEXT_LIMIT
@@ -37,6 +37,10 @@ SAMPLE_LIST = b"<html><body><ul><li><a href='/a'>one</a></li></ul></body></html>
 
 class UnreadablePage(Exception):
     """The bytes are not the document that they claim to be."""
+
+
+_LXML: Any = etree
+"""It has no types."""
 
 
 class _LongSearch(BaseException):
@@ -84,10 +88,10 @@ def _of_html(body: bytes, url: str, charset: str) -> tuple[str, str]:
         text = source if isinstance(source, str) else trafilatura.utils.decode_file(source)
         return "", _whole(text)[:TEXT_LIMIT]
     # Browsers show none of it, unless a script takes it out.
-    etree.strip_elements(tree, "template", with_tail=False)
+    _LXML.strip_elements(tree, "template", with_tail=False)
     title = " ".join((tree.findtext(".//title") or "").split())
     # The search changes the tree.
-    whole: str = html.tostring(tree, encoding="unicode")
+    whole: str = _LXML.tostring(tree, encoding="unicode", method="html")
     return title, (_article(tree, url, len(body)) or _whole(whole))[:TEXT_LIMIT]
 
 

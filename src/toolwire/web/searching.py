@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ import httpx2
 
 from toolwire.web.fetching import URL_LIMIT
 from toolwire.web.outside_text import outside_text
+from toolwire.web.own_threads import run_in_thread
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 20.0
@@ -29,6 +31,7 @@ BRAVE_WORDS = 50
 ProviderName = Literal["bocha", "tavily", "brave", "searxng", "ddgs"]
 FRESHNESS = ("noLimit", "oneDay", "oneWeek", "oneMonth", "oneYear")
 _PERIODS = {"oneDay": "day", "oneWeek": "week", "oneMonth": "month", "oneYear": "year"}
+_DDGS_SILENT = "the search engines of ddgs cannot be reached"
 _DATES = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?\Z")
 
 
@@ -206,13 +209,21 @@ def _searxng_results(answer: Mapping[str, Any]) -> list[SearchResult]:
     return [_result(item, snippet="content", published="publishedDate") for item in _items(answer, "results")]
 
 
-def search_ddgs(wanted: Wanted) -> list[SearchResult]:
-    """Asks by the package ddgs, which needs no key and has an HTTP client of its own. Blocks.
+async def search_ddgs(wanted: Wanted) -> list[SearchResult]:
+    """Asks by the package ddgs, which needs no key and has an HTTP client of its own. It blocks, so it has a thread.
 
     Raises:
-        FetchFailed: No engine answered.
+        FetchFailed: No engine answered, or not within `DEADLINE_S`.
         ImportError: The package is not installed.
     """
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            return await run_in_thread(partial(_ask_ddgs, wanted), name="toolwire-search")
+    except TimeoutError:
+        raise FetchFailed(_DDGS_SILENT, may_repeat=True) from None
+
+
+def _ask_ddgs(wanted: Wanted) -> list[SearchResult]:
     from ddgs import DDGS  # pyright: ignore[reportUnknownVariableType]
     from ddgs.exceptions import DDGSException
 
@@ -222,7 +233,7 @@ def search_ddgs(wanted: Wanted) -> list[SearchResult]:
     except DDGSException as error:
         if "no results" in str(error).lower():
             return []
-        raise FetchFailed("the search engines of ddgs cannot be reached", may_repeat=True) from error
+        raise FetchFailed(_DDGS_SILENT, may_repeat=True) from error
     items = [cast("Mapping[str, Any]", item) for item in found if isinstance(item, dict)]
     results = [_result(item, url="href", snippet="body") for item in items]
     return [each for each in results if 0 < len(each.url) <= URL_LIMIT][: wanted.count]

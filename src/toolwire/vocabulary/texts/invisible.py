@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_RANGES = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u180b-\u180d\u180f\ud800-\uf8ff\ufe00-\ufe0f\U00040000-\U0010ffff]")
+_RANGES = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u180b-\u180d\u180f\ud800-\uf8ff\ufe00-\ufe0f\U00040000-\U0010ffff]"
+)
 """Controls without tab and line ends, lone surrogates, private characters, selectors, and the planes without letters.
 
 Tags (U+E0000 to U+E007F) are in the last of these ranges.
