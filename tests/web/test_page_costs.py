@@ -16,7 +16,7 @@ from tests.processor import at_rest
 from tests.web.test_page_reader import hostile_reader
 from toolwire.vocabulary.work_clock import CALL_DEADLINE
 from toolwire.web import page_reader as module
-from toolwire.web.page_reader import PageReader
+from toolwire.web.page_reader import PAGES_LIMIT, PageReader
 from toolwire.web.refusals import FetchFailed, PageLimit
 
 SIZE = 1_000_000
@@ -131,6 +131,8 @@ def test_a_page_waits_for_another_until_the_deadline_of_its_call(
     thread = threading.Thread(target=hang)
     thread.start()
     until(reader._lock.locked)
+    for _ in range(PAGES_LIMIT - 2):
+        assert reader._places.acquire(blocking=False)
     deadline = CALL_DEADLINE.set(time.monotonic() + 0.1)
     try:
         with pytest.raises(FetchFailed, match="other pages are still being read") as failed:
@@ -138,6 +140,10 @@ def test_a_page_waits_for_another_until_the_deadline_of_its_call(
     finally:
         CALL_DEADLINE.reset(deadline)
     assert failed.value.may_repeat
+    # The last place is free again. Without one a page does not wait.
+    assert reader._places.acquire(blocking=False)
+    with pytest.raises(FetchFailed, match="other pages are still being read"):
+        reader.read("html", b"honest", url="", charset="")
     process_id = reader.process_id
     assert process_id is not None
     os.killpg(process_id, 9)

@@ -71,7 +71,8 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
-            await anyio.to_thread.run_sync(system.kill_marked, MARKS, mark)
+            if not await anyio.to_thread.run_sync(system.kill_marked, MARKS, mark):
+                log.warning("some processes that it started could not be ended")
             stderr.cancel()
             with suppress(asyncio.CancelledError):
                 await stderr

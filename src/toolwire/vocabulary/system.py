@@ -151,25 +151,26 @@ _SCANS = 20
 """Maximum searches for marked processes. A second one finds those that were forked during the first."""
 
 
-def kill_marked(variable: str, mark: str) -> None:
-    """Ends all processes of this user whose environment has the mark in the variable.
+def kill_marked(variable: str, mark: str) -> bool:
+    """Ends all processes of this user whose environment has the mark in the variable. False if some are left.
 
     Only Linux shows environments. A process that was started without that variable is not found.
     """
+    if sys.platform != "linux":
+        return True
     wanted = re.compile(rb"(?:\A|\0)%b=[^\0]*%b" % (re.escape(variable.encode()), re.escape(mark.encode())))
     for _ in range(_SCANS):
         found = [number for number in _process_ids() if _has_mark(number, wanted)]
         if not found:
-            return
+            return True
         for number in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
         time.sleep(_LOCK_POLL_S)
+    return False
 
 
 def _process_ids() -> list[int]:
-    if not IS_LINUX:
-        return []
     return [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from toolwire.vocabulary.texts.invisible import visible_text
-from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 
 def outside_text(text: str, limit: int) -> str:
-    """Returns at most so many characters of the text. Invisible ones are left out, and lone surrogates are U+FFFD."""
-    return visible_text(encodable_text(text[:limit]))
+    """Returns at most so many characters of the text, without those that are invisible or that UTF-8 cannot encode."""
+    return visible_text(text[:limit])

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from toolwire.web.refusals import FetchFailed
+
 T = TypeVar("T")
 
 
@@ -16,6 +18,9 @@ async def run_in_thread(work: Callable[[], T], *, name: str, ended: Callable[[],
     """Returns the value of the work, which runs in a new daemon thread with the context of the caller.
 
     A thread cannot be stopped: if the caller is cancelled, the thread works on. `ended` is called in it at its end.
+
+    Raises:
+        FetchFailed: The system starts no more threads; `ended` was called.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -43,5 +48,10 @@ async def run_in_thread(work: Callable[[], T], *, name: str, ended: Callable[[],
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, value, failed)
 
-    threading.Thread(target=run, name=name, daemon=True).start()
+    try:
+        threading.Thread(target=run, name=name, daemon=True).start()
+    except RuntimeError as error:
+        if ended is not None:
+            ended()
+        raise FetchFailed("this machine is too busy now", may_repeat=True) from error
     return await future

@@ -23,12 +23,13 @@ import sys
 
 from toolwire.sandbox.child.kernel.lockdown import Allowance, Lockdown, Step, apply
 from toolwire.sandbox.child.kernel.seccomp import FROM_HOST, TO_HOST
-from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.web.page_reader import ANSWER_LIMIT_BYTES, CPU_LIMIT_S, TITLE_LIMIT
-from toolwire.web.page_texts import SAMPLE_HTML, SAMPLE_LIST, SAMPLE_PDF, UnreadablePage, limit_searches, text_of
+from toolwire.web.page_texts import SAMPLE_HTML, SAMPLE_LIST, SAMPLE_PDF, UnreadablePage, end_long_search, text_of
 
 MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
-"""Address space of one page above that of the warm process. A page of 1 MB takes 70 MiB."""
+"""Address space of one page above that of the warm process. A page of 1 MB takes 70 to 200 MiB."""
+TICK_S = 0.02
+"""Processor seconds between two looks at the clock of the search for an article."""
 READY = b"r"
 UNCONFINED = b"u"
 _HIGH = 10
@@ -77,7 +78,9 @@ def _forked(lockdown: Lockdown, steps: tuple[Step, ...]) -> tuple[int, int, int]
     child = os.fork()
     if not child:
         try:
-            limit_searches()
+            signal.signal(signal.SIGPROF, end_long_search)
+            # A confined child may set no timer.
+            signal.setitimer(signal.ITIMER_PROF, TICK_S, TICK_S)
             lockdown.allow(os.getpid(), Allowance(memory_bytes=MEMORY_LIMIT_BYTES, cpu_s=CPU_LIMIT_S))
             apply(child_writes, child_reads, steps)
             if _is_confined():
@@ -127,7 +130,7 @@ def _serve() -> None:
 
 
 def _encoded(text: str) -> bytes:
-    return encodable_text(text).encode()
+    return text.encode("utf-8", "replace")
 
 
 def _read(descriptor: int, size: int = sys.maxsize) -> bytes:

@@ -26,6 +26,8 @@ START_TIMEOUT_S = 60.0
 """Maximum seconds until the process is warm. It takes one on a machine at rest."""
 PAGE_TIMEOUT_S = 30.0
 """Maximum seconds of one page, should it sleep, and also of the wait for the pages before it."""
+PAGES_LIMIT = 64
+"""Maximum pages that are parsed or wait for it at a time: each holds a thread."""
 CPU_LIMIT_S = 10
 """Maximum processor seconds of one page: one for each begun megabyte of HTML, and all of them for a PDF, whose content
 is packed. An article of 1 MB takes half a second, or is not searched for longer.
@@ -38,6 +40,7 @@ TITLE_LIMIT = 1_000
 """Maximum characters of a page's title, or of the reason why it cannot be read."""
 _UNREADABLE = "the page cannot be read: it needs more than 30 seconds or 512 MiB, or it is damaged"
 _TOO_MUCH_WORK = "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
+_OTHERS_FIRST = "other pages are still being read"
 _TOO_LATE = "the page was not read within the time of the call: ask for a shorter page"
 _MAIN = "import sys; sys.path[:] = sys.argv[1:]; from toolwire.web.page_process import main; main()"
 
@@ -59,6 +62,7 @@ class PageReader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(PAGES_LIMIT)
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
@@ -74,15 +78,20 @@ class PageReader:
 
         Raises:
             PageLimit: The page takes too much processor time, or the time of the call is over.
-            FetchFailed: The page is damaged, takes too much memory, or the pages before it took too long.
+            FetchFailed: The page is damaged, takes too much memory, or too many pages come before it.
             SandboxUnavailable: This machine cannot confine a process.
         """
-        if not self._lock.acquire(timeout=max(_left_s(), 0.0)):
-            raise FetchFailed("other pages are still being read", may_repeat=True)
+        if not self._places.acquire(blocking=False):
+            raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
         try:
-            answer = self._answer(kind, body, url=url, charset=charset)
+            if not self._lock.acquire(timeout=max(_left_s(), 0.0)):
+                raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
+            try:
+                answer = self._answer(kind, body, url=url, charset=charset)
+            finally:
+                self._lock.release()
         finally:
-            self._lock.release()
+            self._places.release()
         return _page_text(answer)
 
     def _answer(self, kind: str, body: bytes, *, url: str, charset: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import html_to_markdown
@@ -12,9 +11,6 @@ from lxml import etree  # pyright: ignore
 
 from toolwire.vocabulary.work_clock import WorkClock
 from toolwire.web.page_reader import TEXT_LIMIT
-
-TICK_S = 0.02
-"""Processor seconds between two looks at the clock of the search for an article."""
 
 SAMPLE_PDF = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
@@ -51,16 +47,8 @@ _search: WorkClock | None = None
 """The clock of the search that runs."""
 
 
-def limit_searches() -> None:
-    """Makes each later search for an article end when it has used its time.
-
-    A process that may set no timer any more keeps this one.
-    """
-    signal.signal(signal.SIGPROF, _end_long_search)
-    signal.setitimer(signal.ITIMER_PROF, TICK_S, TICK_S)
-
-
-def _end_long_search(*_: object) -> None:
+def end_long_search(*_: object) -> None:
+    """Ends the search for an article if it has used its time. It is called again and again, by a signal."""
     global _search
     if _search is not None and _search.is_over:
         _search = None

@@ -48,7 +48,7 @@ def daemon_of_a_closed_server(folder: Path, name: str) -> int:
 def test_a_daemon_of_a_server_is_gone_after_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert system.process_start(daemon_of_a_closed_server(tmp_path, "ended")) is None
     # The control: without the search for its mark the daemon lives on.
-    monkeypatch.setattr(system, "kill_marked", lambda variable, mark: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(system, "kill_marked", lambda variable, mark: True)  # pyright: ignore[reportUnknownLambdaType]
     left = daemon_of_a_closed_server(tmp_path, "left")
     assert system.process_start(left) is not None
     os.kill(left, signal.SIGKILL)

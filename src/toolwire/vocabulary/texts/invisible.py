@@ -22,7 +22,7 @@ _LOOSE_JOINERS = re.compile(rf"(?<!{_JOINED})[{_JOINERS}]+|[{_JOINERS}]+(?!{_JOI
 
 
 def visible_text(text: str) -> str:
-    """Returns the text without its invisible characters; the same object if it has none.
+    """Returns the text without its invisible characters.
 
     It leaves out controls other than tab and line ends, characters without width or of direction alone, tags, selectors
     of variants, private and unassigned characters, and lone surrogates. A single joiner between two characters beyond
