@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import html_to_markdown
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
@@ -35,7 +35,7 @@ class UnreadablePage(Exception):
     """The bytes are not the document that they claim to be."""
 
 
-_LXML: Any = etree
+_LXML = cast("Any", etree)
 """It has no types."""
 
 
