@@ -27,10 +27,8 @@ def page_of(unit: str, start: str = "", end: str = "", size: int = SIZE) -> byte
     return f"<html><body>{start}{unit * (size // max(len(unit), 1))}{end}</body></html>".encode()
 
 
-HOSTILE = {
-    "depth": page_of("<div>" * 200 + WORDS + "</div>" * 200),
-    "links": page_of("<a href='/a'>w</a> ", "<article>", "</article>"),
-}
+LINKS = page_of("<a href='/a'>w</a> ", "<article>", "</article>")
+ATTRIBUTES = page_of("", f"<p {' '.join(f'a{number}=1' for number in range(SIZE // 9))}>x</p>")
 
 
 @pytest.fixture(scope="module")
@@ -48,24 +46,22 @@ def spent_s(reader: PageReader) -> float:
 
 
 @pytest.mark.threat(49)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_megabyte_of_hostile_markup_costs_at_most_a_second(name: str, reader: PageReader) -> None:
-
+def test_a_megabyte_of_hostile_markup_costs_at_most_a_second(reader: PageReader) -> None:
     def cost_s() -> float:
         before = spent_s(reader)
         # A busy machine needs more than the second, and the page is then refused.
         with contextlib.suppress(PageLimit):
-            assert reader.read("html", HOSTILE[name], url="https://example.org/", charset="").text
+            assert reader.read("html", LINKS, url="https://example.org/", charset="").text
         return spent_s(reader) - before
 
-    assert at_rest(cost_s, enough=1.0, rounds=4) < 1.1
+    assert at_rest(cost_s, enough=1.0, rounds=3) < 1.1
 
 
 @pytest.mark.threat(49)
 def test_markup_that_no_clock_interrupts_is_ended_by_the_kernel(reader: PageReader) -> None:
-    page, before = page_of("", f"<p {' '.join(f'a{number}=1' for number in range(SIZE // 9))}>x</p>"), spent_s(reader)
+    before = spent_s(reader)
     with pytest.raises(PageLimit) as failed:
-        reader.read("html", page, url="https://example.org/", charset="")
+        reader.read("html", ATTRIBUTES, url="https://example.org/", charset="")
     assert str(failed.value) == (
         "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
     )

@@ -13,7 +13,7 @@ import httpcore2
 import httpx2
 
 from toolwire.web.addresses import why_not
-from toolwire.web.names import Names
+from toolwire.web.host_names import Names
 from toolwire.web.network import BytesLeft, GuardedBackend
 from toolwire.web.refusals import Blocked, FetchFailed
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, suppress
 
 from toolwire.web.guard import GuardedTransport
-from toolwire.web.names import LOOKUPS_OF_A_PAGE
+from toolwire.web.host_names import LOOKUPS_OF_A_PAGE
 from toolwire.web.network import CONNECT_TIMEOUT_S, READ_BYTES
 from toolwire.web.refusals import Blocked, FetchFailed
 
