@@ -16,7 +16,7 @@ from toolwire.web.refusals import FetchFailed
 LOOKUPS = 128
 """Maximum names that are resolved at a time. A thread that waits for a name server takes 50 KB."""
 LOOKUPS_OF_A_DOMAIN = 8
-"""Maximum names of one domain (its last two labels) at a time: whoever owns a domain can let all its names hang."""
+"""Maximum names of one domain (its last two labels) at a time: the owner of a domain can let all its names hang."""
 LOOKUPS_OF_A_PAGE = 4
 """Maximum names that one rendered page resolves at a time. The median page of the web needs 13 in all."""
 LOOKUP_TIMEOUT_S = 10.0
