@@ -22,6 +22,7 @@ if sys.platform == "win32":
     import subprocess
 else:
     import fcntl
+    import resource
     import termios
 
 PLATFORM = sys.platform
@@ -91,6 +92,14 @@ def is_private(status: os.stat_result) -> bool:
     if sys.platform == "win32":
         return True
     return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+
+
+def open_files_limit() -> int | None:
+    """Returns the number of files and sockets that this process may have open; None without a limit."""
+    if sys.platform == "win32":
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def user_id() -> str:
