@@ -163,6 +163,7 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m tests.soak.flood
 	$(BIN)/python -m tests.soak.served
+	$(BIN)/python -m tests.soak.slow_clients
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m tests.soak.killed_conversations
 	$(BIN)/python -m tests.soak.killed_agents

@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import select
 import socket
-import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,8 +13,22 @@ from typing import Any
 import pytest
 from mcp.server.auth.provider import AccessToken
 
-from tests.gateway.serving import call_body, call_headers, serving
-from tests.patience import PATIENCE_S, until
+from tests.gateway.byte_clients import (
+    HEAD,
+    LARGE,
+    Work,
+    answer,
+    connect,
+    half,
+    is_open,
+    next_status,
+    read_slowly,
+    reader,
+    request,
+    status,
+)
+from tests.gateway.serving import call_body, serving
+from tests.patience import until
 from toolwire import ConfigurationError, ToolServer
 from toolwire.gateway.http.connections import most_connections
 from toolwire.gateway.server_limits import (
@@ -28,7 +41,6 @@ from toolwire.gateway.server_limits import (
     ServerLimits,
 )
 
-HEAD = b"POST /mcp HTTP/1.1\r\nHost: "
 NEVER = 10_000.0
 """Seconds of a limit that a test does not reach."""
 
@@ -40,27 +52,6 @@ class Names:
         return AccessToken(token=token, client_id=token, scopes=[])
 
 
-class Work:
-    """Tools of a server in this process."""
-
-    def __init__(self) -> None:
-        self.go, self.begun = threading.Event(), 0
-
-    def add(self, a: int, b: int) -> int:
-        """Adds."""
-        return a + b
-
-    def nap(self) -> str:
-        """Waits until the test lets it go."""
-        self.begun += 1
-        assert self.go.wait(PATIENCE_S)
-        return "rested"
-
-    def rows(self, size: int) -> dict[str, str]:
-        """Gives many characters."""
-        return {"text": "x" * size}
-
-
 @contextmanager
 def port_of(work: Work | None = None, *, verifier: Any = None, **limits: Any) -> Generator[int]:
     """Serves tools at a port with these limits. Those that are not given are out of reach."""
@@ -69,74 +60,6 @@ def port_of(work: Work | None = None, *, verifier: Any = None, **limits: Any) ->
     server = ToolServer([work.add, work.nap, work.rows], "tests", token_verifier=verifier, **given)
     with serving(server.asgi(), ServerLimits(**given)) as port:
         yield port
-
-
-def request(body: bytes, *headers: tuple[str, str], name: str = "add") -> bytes:
-    """Returns a call, whole."""
-    lines = [("Host", "localhost"), *call_headers(name), ("Content-Length", str(len(body))), *headers]
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines)
-    return f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
-
-
-def connect(port: int, sent: bytes = b"", *, source: str = "127.0.0.1", buffer: int = 0) -> socket.socket:
-    """Returns a connection on which so much was sent. Linux has all of 127.0.0.0/8 as addresses of its own."""
-    made = socket.socket()
-    if buffer:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-    made.settimeout(PATIENCE_S)
-    made.bind((source, 0))
-    made.connect(("127.0.0.1", port))
-    made.sendall(sent)
-    return made
-
-
-def half(port: int, sent: bytes = HEAD, *, source: str = "127.0.0.1") -> socket.socket:
-    """Returns a connection whose half of a request the server has read."""
-    made = connect(port, sent, source=source)
-    # Its answer comes later than the server reads what was sent before.
-    assert status(port, source="127.0.0.9") in (200, 401)
-    return made
-
-
-def answer(connection: socket.socket) -> tuple[int, bytes]:
-    """Reads to the end, and returns the status and the text of the answer; 0 without one."""
-    received = b""
-    with connection, suppress(ConnectionResetError):
-        while part := connection.recv(65_536):
-            received += part
-    head, _, text = received.partition(b"\r\n\r\n")
-    return (int(head.split(b" ")[1]) if head else 0), text
-
-
-def next_status(connection: socket.socket) -> int:
-    """Reads one answer, and returns its status. The connection stays open."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += connection.recv(1)
-    head = received.decode().lower()
-    length = int(head.partition("content-length: ")[2].partition("\r")[0])
-    while length:
-        length -= len(connection.recv(length))
-    return int(head.split(" ")[1])
-
-
-def status(port: int, *, source: str = "127.0.0.1", headers: tuple[tuple[str, str], ...] = ()) -> int:
-    """Returns the status of a whole call on a connection of its own."""
-    return answer(connect(port, request(call_body(), ("Connection", "close"), *headers), source=source))[0]
-
-
-def is_open(connection: socket.socket) -> bool:
-    """True if the server has neither answered nor closed."""
-    connection.setblocking(False)
-    try:
-        connection.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return True
-    except ConnectionResetError:
-        return False
-    finally:
-        connection.settimeout(PATIENCE_S)
-    return False
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
@@ -195,26 +118,6 @@ def test_the_rest_of_a_body_whose_request_was_refused_is_not_waited_for() -> Non
         assert is_open(kept)
         late.close()
         kept.close()
-
-
-LARGE = 6_000_000
-"""Characters of a response that no buffer of a kernel takes whole."""
-
-
-def reader(port: int, *, size: int = LARGE, source: str = "127.0.0.1", token: str = "") -> socket.socket:
-    """Returns a connection of a client that has asked for a large response."""
-    headers = [("Authorization", f"Bearer {token}")] if token else []
-    asked = request(call_body("rows", {"size": size}), *headers, name="rows")
-    return connect(port, asked, source=source, buffer=65_536)
-
-
-def read_slowly(connection: socket.socket, size: int) -> int:
-    """Reads up to so many bytes, and returns how many came."""
-    count = 0
-    with suppress(ConnectionResetError):
-        while count < size and (part := connection.recv(min(65_536, size - count))):
-            count += len(part)
-    return count
 
 
 def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.LogCaptureFixture) -> None:

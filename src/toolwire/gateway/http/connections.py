@@ -101,6 +101,7 @@ class Connection(H11Protocol):
         super().__init__(*args, **options)
         self._port = port
         self.app_state = {**self.app_state, _KEY: self}
+        self._address: str | None = None
         self.owner: str | None = None
         """Whose share the connection takes: of its address, or of the principal of its request."""
         self._phase: Phase | None = None
@@ -114,7 +115,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Admits the connection, or answers 503."""
         super().connection_made(transport)
-        self.owner = self._address
+        self.owner = self._address = None if self.client is None else owner_at(self.client[0])
         if self._port.admit(self):
             self._follow()
         else:
@@ -173,10 +174,6 @@ class Connection(H11Protocol):
             self.transport.abort()
         else:
             self.transport.close()
-
-    @property
-    def _address(self) -> str | None:
-        return None if self.client is None else owner_at(self.client[0])
 
     @property
     def _present_phase(self) -> Phase:
