@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tests.patience import PATIENCE_S, until
-from toolwire.gateway.http.connections import Connection, Port
+from toolwire.gateway.http.connections import Port, PortConnection
 from toolwire.gateway.server_limits import ServerLimits
 
 MODERN = "2026-07-28"
@@ -23,7 +23,7 @@ MODERN = "2026-07-28"
 @contextmanager
 def serving(app: ASGIApp, limits: ServerLimits | None = None) -> Generator[int]:
     """Serves the application on this machine, and yields the port. With limits, it is a port as of `run_http`."""
-    http: Any = "auto" if limits is None else partial(Connection, Port(limits))
+    http: Any = "auto" if limits is None else partial(PortConnection, Port(limits))
     config = uvicorn.Config(app, port=0, http=http, lifespan="on", log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

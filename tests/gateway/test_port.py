@@ -8,11 +8,13 @@ import socket
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+from tests.architecture.source import ROOT
 from tests.gateway.byte_clients import (
     HEAD,
     LARGE,
@@ -67,6 +69,9 @@ def test_the_defaults_are_the_documented_ones() -> None:
     limits = ServerLimits()
     found = (limits.connections, limits.head_s, limits.body_s, limits.response_s, limits.buffered_bytes)
     assert found == (CONNECTIONS, HEAD_S, BODY_S, RESPONSE_S, BUFFERED_BYTES)
+    for page in ("limitations/gateway.md", "serving_mcp.md"):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        assert [field.name for field in fields(ServerLimits) if f"| `{field.name}`: " not in text] == []
     with pytest.raises(ConfigurationError, match="head_s=0"):
         ToolServer([], "tests", head_s=0)
 
@@ -179,8 +184,12 @@ def test_an_idle_connection_gives_way_and_one_with_a_request_under_way_does_not(
         until(lambda: work.begun == 1)
         napping.append(connect(port, request(call_body("nap", {}), ("Connection", "close"), name="nap")))
         until(lambda: work.begun == 2)
-        assert b"HTTP/1.1" not in answer(idle)[1]
-        assert status(port) == 0
+        # An idle client waits for no answer, and a new one does.
+        assert answer(idle) == (0, b"")
+        assert answer(connect(port, HEAD)) == (
+            503,
+            b"The server has too many requests under way. Send the request again.",
+        )
         work.go.set()
         assert [answer(one)[0] for one in napping] == [200, 200]
         assert status(port) == 200

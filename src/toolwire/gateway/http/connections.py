@@ -40,14 +40,14 @@ class Port:
     def __init__(self, limits: ServerLimits) -> None:
         self.limits = limits
         self._most = most_connections(limits.connections)
-        self._open = set[Connection]()
-        self._idle = dict[Connection, None]()
+        self._open = set[PortConnection]()
+        self._idle = dict[PortConnection, None]()
         self._warned_at = float("-inf")
         bytes_each = limits.each(limits.buffered_bytes)
-        self._unfinished = Unfinished[Connection](self._most, limits.each(self._most), self._drop)
-        self._unread = Unfinished[Connection](limits.buffered_bytes, bytes_each, self._drop)
+        self._unfinished = Unfinished[PortConnection](self._most, limits.each(self._most), self._drop)
+        self._unread = Unfinished[PortConnection](limits.buffered_bytes, bytes_each, self._drop)
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: PortConnection) -> bool:
         """Takes in a new connection. For it, an unfinished one is dropped, or one that is idle. False if all work."""
         while len(self._open) >= self._most:
             if self._unfinished.drop_one():
@@ -58,8 +58,8 @@ class Port:
         self._open.add(connection)
         return True
 
-    def file(self, connection: Connection, phase: Phase, owner: str | None, unread_bytes: int) -> None:
-        """Files a connection under what it waits for. `unread_bytes` is above 0 if its client must read before."""
+    def track(self, connection: PortConnection, phase: Phase, owner: str | None, unread_bytes: int) -> None:
+        """Tracks what a connection waits for. `unread_bytes` is above 0 if its client must read before."""
         if connection not in self._open:
             return
         if phase == "idle" and not unread_bytes:
@@ -70,13 +70,12 @@ class Port:
             self._unread.hold(connection, owner, unread_bytes)
         else:
             self._unread.release(connection)
-        # It may just have been dropped for its own bytes' sake.
-        if connection in self._open and (unread_bytes or phase in ("head", "body", "rest")):
+        if unread_bytes or phase in ("head", "body", "rest"):
             self._unfinished.hold(connection, owner)
         else:
             self._unfinished.release(connection)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: PortConnection) -> None:
         """Gives the place of a connection back."""
         self._open.discard(connection)
         self._idle.pop(connection, None)
@@ -89,12 +88,12 @@ class Port:
             self._warned_at = time.monotonic()
             _LOG.warning(f"{text}; for a minute, no other is logged", *values)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: PortConnection) -> None:
         self.warn("a connection of %s was closed to make room for others", connection.owner)
         connection.end(503, "The server has too many unfinished requests. Send the request again.")
 
 
-class Connection(H11Protocol):
+class PortConnection(H11Protocol):
     """A connection of uvicorn with the limits of its port."""
 
     def __init__(self, port: Port, *args: Any, **options: Any) -> None:
@@ -144,14 +143,14 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """The client does not read."""
         super().pause_writing()
+        # An earlier response may have begun one.
+        self._end_unread_check()
         self._follow()
 
     def resume_writing(self) -> None:
         """The client has read."""
         super().resume_writing()
-        if self._unread_check is not None:
-            self._unread_check.cancel()
-            self._unread_check = None
+        self._end_unread_check()
         self._follow()
 
     def belong_to(self, owner: str | None) -> None:
@@ -160,12 +159,12 @@ class Connection(H11Protocol):
         self._follow()
 
     def end(self, status: int, said: str) -> None:
-        """Closes the connection, and says why if that can be read as the answer to a request."""
+        """Closes the connection. A client that waits for an answer is told why, unless the text is empty."""
         self._stop()
         if self.transport.is_closing():
             self.transport.abort()
             return
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and self._has_begun:
+        if said and self._phase != "idle" and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = said.encode()
             head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nConnection: close\r\n"
             head += f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -187,7 +186,7 @@ class Connection(H11Protocol):
         return "answer"
 
     def _follow(self) -> None:
-        """Starts and ends the times of the connection, and files it anew."""
+        """Starts and ends the times of the connection, and tells the port what it waits for."""
         phase, before = self._present_phase, self._phase
         if phase != before:
             self._phase = phase
@@ -199,17 +198,27 @@ class Connection(H11Protocol):
             if phase in ("head", "idle"):
                 self.owner = self._address
         unread = self.transport.get_write_buffer_size()
-        if unread and self._unread_check is None and (self.flow.write_paused or phase != "answer"):
+        if not unread:
+            self._end_unread_check()
+        elif self._unread_check is None and (self.flow.write_paused or phase != "answer"):
             self._check_unread_later(unread)
-        self._port.file(self, phase, self.owner, unread if self.flow.write_paused else 0)
+        is_unread = self.flow.write_paused or phase == "closing"
+        self._port.track(self, phase, self.owner, unread if is_unread else 0)
 
     def _end_late(self) -> None:
         self._port.warn("a connection of %s was closed: its request was late", self.owner)
-        self.end(408, f"The request was not whole within {self._port.limits.head_s:g} seconds.")
+        # A client may connect before it has a request.
+        late = f"The request was not whole within {self._port.limits.head_s:g} seconds."
+        self.end(408, late if self._has_begun else "")
 
     def _check_unread_later(self, unread: int) -> None:
         self._unread_bytes = unread
         self._unread_check = self.loop.call_later(self._port.limits.response_s, self._check_unread)
+
+    def _end_unread_check(self) -> None:
+        if self._unread_check is not None:
+            self._unread_check.cancel()
+            self._unread_check = None
 
     def _check_unread(self) -> None:
         self._unread_check = None
@@ -232,7 +241,7 @@ class Connection(H11Protocol):
         self._late = self._unread_check = None
 
 
-def connection_of(scope: Scope) -> Connection | None:
+def port_connection_of(scope: Scope) -> PortConnection | None:
     """Returns the connection of a request; None if another server than that of `run_http` serves it."""
     return scope.get("state", {}).get(_KEY)
 

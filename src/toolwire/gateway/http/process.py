@@ -13,7 +13,7 @@ from typing import Any, cast
 import uvicorn
 
 from toolwire.gateway.http.app import PATH, Access, http_app
-from toolwire.gateway.http.connections import Connection, Port
+from toolwire.gateway.http.connections import Port, PortConnection
 from toolwire.gateway.http.guard import LOOPBACK
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
@@ -81,7 +81,7 @@ def run_http(
     listening = _listening(host, port)
     config = uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", functools.partial(Connection, Port(limits))),
+        http=cast("type[asyncio.Protocol]", functools.partial(PortConnection, Port(limits))),
         backlog=ACCEPTED,
         lifespan="on",
         ws="none",

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolwire.gateway.clients import owner_of
-from toolwire.gateway.http.connections import connection_of
+from toolwire.gateway.http.connections import port_connection_of
 from toolwire.gateway.http.unfinished import Unfinished
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import SlotRefused, Slots
@@ -43,7 +43,7 @@ class WholeRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         owner = owner_of(Request(scope))
-        if (connection := connection_of(scope)) is not None:
+        if (connection := port_connection_of(scope)) is not None:
             connection.belong_to(owner)
         try:
             body = await self._read(owner, Headers(scope=scope), receive)
