@@ -1,6 +1,6 @@
-"""The connections of a port: how many are open, how long a client may take, and how much is held for it.
+"""The connections of a port: their number, the time that a client may take, and the bytes that are held for it.
 
-uvicorn has no such limits, nor have other servers for ASGI that run in a process of ours: a head may take for ever.
+uvicorn and hypercorn have no time for a body and no share for an address, and uvicorn none for a head.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PROGRESS_BYTES = 64 * 1024
 """Bytes of a response that a client must read within `response_s`. asyncio pauses a writer beyond as many."""
 
 Phase = Literal["head", "body", "rest", "answer", "idle", "closing"]
-"""What a connection waits for: a request's head, its body, the rest of a body whose request is answered already, the
-server's answer, the next request, or its end.
+"""The next event of a connection: the head of a request, its body, the rest of a body after the answer, the answer, the
+next request, or the end.
 """
 
 
@@ -59,7 +59,7 @@ class Port:
         return True
 
     def track(self, connection: PortConnection, phase: Phase, owner: str | None, unread_bytes: int) -> None:
-        """Tracks what a connection waits for. `unread_bytes` is above 0 if its client must read before."""
+        """Tracks the phase of a connection. `unread_bytes` is above 0 while its client does not read."""
         if connection not in self._open:
             return
         if phase == "idle" and not unread_bytes:
@@ -186,7 +186,7 @@ class PortConnection(H11Protocol):
         return "answer"
 
     def _follow(self) -> None:
-        """Starts and ends the times of the connection, and tells the port what it waits for."""
+        """Starts and ends the times of the connection, and reports its phase to the port."""
         phase, before = self._present_phase, self._phase
         if phase != before:
             self._phase = phase

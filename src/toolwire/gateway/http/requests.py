@@ -101,7 +101,7 @@ def _too_long(limits: ServerLimits) -> _Refused:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Returns a function that gives the body, and after it what the client does."""
+    """Returns a function that gives the body first, and then the messages of `receive`."""
     is_read = False
 
     async def next_message() -> Message:

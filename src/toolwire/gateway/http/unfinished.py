@@ -10,7 +10,7 @@ E = TypeVar("E", bound=Hashable)
 
 
 class Unfinished(Generic[E]):
-    """What a server holds for clients that send or read slowly: at most `limit` in all, and `each` for one owner.
+    """Unfinished requests or responses: at most `limit` in all, and `each` for one owner.
 
     An entry that does not fit is taken in, and the oldest of its owner is dropped for it: an honest request is
     unfinished for milliseconds, so it is not the oldest. Refusing new entries would shut out all clients at the
@@ -18,7 +18,7 @@ class Unfinished(Generic[E]):
     """
 
     def __init__(self, limit: int, each: int, drop: Callable[[E], None]) -> None:
-        """`limit` and `each` are in the unit of the amounts. `drop` ends an entry; it is no longer held then."""
+        """`limit` and `each` are in the unit of the amounts. `drop` ends an entry that was released."""
         self._limit, self._each, self._drop = limit, each, drop
         self._owners: dict[E, Hashable] = {}
         self._owned: dict[Hashable, dict[E, int]] = {}
@@ -52,7 +52,7 @@ class Unfinished(Generic[E]):
             del self._owned[key], self._sums[key]
 
     def drop_one(self) -> bool:
-        """Drops the oldest entry of the owner that has most. False if there is none."""
+        """Drops the oldest entry of the owner that has most. Returns True if it did."""
         return self._drop_of_largest(None)
 
     @property
