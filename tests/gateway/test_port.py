@@ -149,7 +149,7 @@ def test_a_client_that_reads_on_keeps_its_connection() -> None:
 
 
 def test_one_address_has_a_share_of_half_read_requests_and_its_oldest_gives_way() -> None:
-    said = b"The server has too many unfinished requests. Send the request again."
+    said = b"The server has too many unfinished requests. This one gave way to a newer one."
     with port_of(connections=8) as port, port_of(connections=8, share=1) as free, ExitStack() as stack:
         other = stack.enter_context(half(port, source="127.0.0.2"))
         first, second, third = half(port), half(port), stack.enter_context(half(port))
@@ -188,7 +188,7 @@ def test_an_idle_connection_gives_way_and_one_with_a_request_under_way_does_not(
         assert answer(idle) == (0, b"")
         assert answer(connect(port, HEAD)) == (
             503,
-            b"The server has too many requests under way. Send the request again.",
+            b"The server has too many requests under way.",
         )
         work.go.set()
         assert [answer(one)[0] for one in napping] == [200, 200]
@@ -227,7 +227,7 @@ def test_half_bodies_of_one_principal_do_not_take_the_places_of_another_at_the_s
 
 def test_unfinished_bodies_hold_a_share_of_bytes_and_the_oldest_gives_way() -> None:
     body = call_body("add", {"a": 1, "b": 2, "c": "x" * 60_000})
-    said = b"The server holds too many bytes of unfinished requests. Send the request again."
+    said = b"The server holds too many bytes of unfinished requests. This one gave way to a newer one."
 
     def body_at(port: int, source: str = "127.0.0.1") -> socket.socket:
         return half(port, request(body)[:-1], source=source)

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from toolwire.gateway.clients import TOKEN_PRINCIPAL
-from toolwire.gateway.http.guard import HttpGuard
+from toolwire.gateway.http.header_guard import HttpGuard
 from toolwire.gateway.http.request_end import RequestEnds
 from toolwire.gateway.http.requests import WholeRequests
 from toolwire.gateway.http.sessions import SessionShares

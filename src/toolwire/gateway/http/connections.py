@@ -90,7 +90,7 @@ class Port:
 
     def _drop(self, connection: PortConnection) -> None:
         self.warn("a connection of %s was closed to make room for others", connection.owner)
-        connection.end(503, "The server has too many unfinished requests. Send the request again.")
+        connection.end(503, "The server has too many unfinished requests. This one gave way to a newer one.")
 
 
 class PortConnection(H11Protocol):
@@ -119,7 +119,7 @@ class PortConnection(H11Protocol):
             self._follow()
         else:
             self._port.warn("a connection of %s was refused: all others have a request under way", self.owner)
-            self.end(503, "The server has too many requests under way. Send the request again.")
+            self.end(503, "The server has too many requests under way.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gives its place back."""

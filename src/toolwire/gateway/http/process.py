@@ -14,7 +14,7 @@ import uvicorn
 
 from toolwire.gateway.http.app import PATH, Access, http_app
 from toolwire.gateway.http.connections import Port, PortConnection
-from toolwire.gateway.http.guard import LOOPBACK
+from toolwire.gateway.http.header_guard import LOOPBACK
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
