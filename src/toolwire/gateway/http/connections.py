@@ -48,7 +48,7 @@ class Port:
         self._unread = Unfinished[PortConnection](limits.buffered_bytes, bytes_each, self._drop)
 
     def admit(self, connection: PortConnection) -> bool:
-        """Takes in a new connection. For it, an unfinished one is dropped, or one that is idle. False if all work."""
+        """Takes in a new connection, and drops an unfinished or idle one for it. Returns False if all are at work."""
         while len(self._open) >= self._most:
             if self._unfinished.drop_one():
                 continue
