@@ -80,14 +80,14 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 
 def test_a_head_that_is_late_ends_its_connection_however_often_a_byte_comes() -> None:
-    with port_of(head_s=0.3) as port, port_of() as patient:
+    with port_of(head_s=1) as port, port_of() as patient:
         late, kept = connect(port, HEAD), connect(patient, HEAD)
         silent = connect(port)
         with suppress(ConnectionError):
-            while is_open(late):
+            while not select.select([late], [], [], 0.02)[0]:
                 late.sendall(b"x")
                 kept.sendall(b"x")
-        assert answer(late) == (408, b"The request was not whole within 0.3 seconds.")
+        assert answer(late) == (408, b"The request was not whole within 1 s.")
         # Without a byte of a request, nothing may be answered.
         assert answer(silent) == (0, b"")
         # The control: the same head is still waited for where the limit is far.
@@ -96,7 +96,7 @@ def test_a_head_that_is_late_ends_its_connection_however_often_a_byte_comes() ->
 
 
 def test_each_head_of_a_connection_has_its_time() -> None:
-    with port_of(head_s=0.3) as port, connect(port, request(call_body())) as connection:
+    with port_of(head_s=1) as port, connect(port, request(call_body())) as connection:
         assert next_status(connection) == 200
         connection.sendall(HEAD)
         assert answer(connection)[0] == 408
@@ -106,7 +106,7 @@ def test_a_body_that_is_late_is_answered_and_its_connection_ends() -> None:
     whole = request(call_body())
     with port_of(body_s=0.3) as port, port_of() as patient:
         late, kept = connect(port, whole[:-1]), connect(patient, whole[:-1])
-        assert answer(late) == (408, b"The body of the request was not whole within 0.3 seconds.")
+        assert answer(late) == (408, b"The body of the request was not whole within 0.3 s.")
         kept.sendall(whole[-1:])
         assert next_status(kept) == 200
         kept.close()
@@ -114,11 +114,11 @@ def test_a_body_that_is_late_is_answered_and_its_connection_ends() -> None:
 
 def test_the_rest_of_a_body_whose_request_was_refused_is_not_waited_for() -> None:
     head = request(b"", ("Transfer-Encoding", "chunked")).replace(b"Content-Length: 0\r\n", b"")
-    with port_of(verifier=Names(), head_s=0.3) as port, port_of(verifier=Names()) as patient:
+    with port_of(verifier=Names(), head_s=1) as port, port_of(verifier=Names()) as patient:
         late, kept = connect(port, head), connect(patient, head)
         assert (next_status(late), next_status(kept)) == (401, 401)
         with suppress(ConnectionError):
-            while is_open(late):
+            while not select.select([late], [], [], 0.02)[0]:
                 late.sendall(b"1\r\nx\r\n")
         assert is_open(kept)
         late.close()
@@ -136,12 +136,12 @@ def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.LogCapt
 
 
 def test_a_client_that_reads_on_keeps_its_connection() -> None:
-    with port_of(response_s=0.2) as port, reader(port) as slow:
+    with port_of(response_s=2) as port, reader(port) as slow:
         for _ in range(6):
             found, begun = read_slowly(slow, LARGE // 6), time.monotonic()
             assert found == LARGE // 6
             # All of it takes longer than the limit, and there is progress each time.
-            until(lambda begun=begun: time.monotonic() - begun > 0.06)
+            until(lambda begun=begun: time.monotonic() - begun > 0.4)
         assert read_slowly(slow, 1) == 1
 
 

@@ -208,7 +208,7 @@ class PortConnection(H11Protocol):
     def _end_late(self) -> None:
         self._port.warn("a connection of %s was closed: its request was late", self.owner)
         # A client may connect before it has a request.
-        late = f"The request was not whole within {self._port.limits.head_s:g} seconds."
+        late = f"The request was not whole within {self._port.limits.head_s:g} s."
         self.end(408, late if self._has_begun else "")
 
     def _check_unread_later(self, unread: int) -> None:

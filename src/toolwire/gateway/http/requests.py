@@ -87,7 +87,7 @@ class WholeRequests:
             finally:
                 self._bodies.release(reading)
         if anyio.current_time() >= reading.deadline:
-            said = f"The body of the request was not whole within {self._limits.body_s:g} seconds."
+            said = f"The body of the request was not whole within {self._limits.body_s:g} s."
             raise _Refused(PlainTextResponse(said, 408, _CLOSE))
         said = "The server holds too many bytes of unfinished requests. This one gave way to a newer one."
         raise _Refused(PlainTextResponse(said, 503, _CLOSE))
