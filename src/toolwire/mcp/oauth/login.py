@@ -102,8 +102,8 @@ async def _granted(
     login = await granted(provider, client, challenge, kept.access_token)
     assert login is not None  # a challenge is given
     # The answer to a registration may name other addresses. The next login must not listen where a server wants.
-    client = None if login.client is None else {**login.client, "redirect_uris": [callback.uri]}
-    return replace(login, client=client)
+    registered = None if login.client is None else {**login.client, "redirect_uris": [callback.uri]}
+    return replace(login, client=registered)
 
 
 async def _challenge(endpoint: Endpoint, client: httpx2.AsyncClient) -> tuple[int, str]:
