@@ -20,6 +20,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from toolwire.session.dialogue import OnUnreadable
+    from toolwire.session.kept_variables import KeepVariables
 
 
 class AgentOptions(TypedDict, total=False):
@@ -32,6 +33,7 @@ class AgentOptions(TypedDict, total=False):
     limits: Limits | None
     min_isolation: MinIsolation | None
     modules: Iterable[str] | None
+    variables: KeepVariables | None
     always: Iterable[str] | None
     visible: Visible | None
     caller: Caller | None

@@ -19,6 +19,7 @@ from toolwire.journal.ledger.conversations import joined, whose
 from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.forms import run_form, written
 from toolwire.journal.ledger.history import ReplayHistory, calls_of
+from toolwire.journal.ledger.kept_variables import note_variables, with_variables
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
@@ -123,7 +124,8 @@ class Store(StoreLog, Conversations):
 
         def job(connection: Connection) -> RunLedger:
             start, urls = joined(connection, database.sealer, run, database.owner, now)
-            sealed = first if start is run else sealed_of(start)
+            start = with_variables(connection, database.sealer, start)
+            sealed = first if start.taints == run.taints else sealed_of(start)
             connection.execute(
                 insert(RUNS).values(
                     **whose(run),
@@ -140,16 +142,11 @@ class Store(StoreLog, Conversations):
                 )
             )
             append(connection, database.sealer, [run_event(run, "started", caller=run.caller)])
+            history = ReplayHistory(size=len(sealed))
+            if start.variables is not None:
+                note_variables(connection, database.sealer, start, history)
             return database.hold(
-                RunLedger(
-                    database,
-                    start,
-                    lease,
-                    status="running",
-                    rev=1,
-                    history=ReplayHistory(size=len(sealed)),
-                    urls=urls,
-                )
+                RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls)
             )
 
         def refused(_: Connection, error: Exception) -> RunLedger:

@@ -38,6 +38,8 @@ SAME_REPLY = "This is your last reply word for word, and it cannot be read. Writ
 SAME_PROGRAM = "This is the program that failed before, unchanged, and it failed once more."
 SAME_CALL = "{!r} was called with the same arguments as before, and it failed once more."
 EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
+NOT_KEPT = "`{}` was set by an earlier program, and was not kept: set it again."
+"""Stands in its place if variables are kept."""
 ENDINGS: dict[Language, str] = {
     "en": "If this answers the request, reply with the answer in plain text.",
     "zh": "如果这已经能回答请求，就直接用文字回答。",
@@ -65,9 +67,17 @@ class Dialogue:
     """The earlier turns of one session, as far as the next message depends on them."""
 
     def __init__(
-        self, protocol: CallingProtocol, language: Language, on_unreadable: OnUnreadable, finish: str | None
+        self,
+        protocol: CallingProtocol,
+        language: Language,
+        on_unreadable: OnUnreadable,
+        finish: str | None,
+        *,
+        keeps_variables: bool = False,
     ) -> None:
         """`finish` names the tool by which the model ends; None if it ends by plain text alone.
+
+        With `keeps_variables` a program has the variables of earlier ones.
 
         Raises:
             ConfigurationError: `on_unreadable` does not fit the protocol.
@@ -95,6 +105,7 @@ class Dialogue:
         """The calls that failed in the last turn that made any."""
         self._told: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
+        self._earlier_line = NOT_KEPT if keeps_variables else EARLIER
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
         self._broken = 0
         """Number of the last replies in a row whose streams broke off."""
@@ -171,7 +182,7 @@ class Dialogue:
             rf"|\bas[ \t]+{name}\b",
             re.MULTILINE,
         )
-        return [EARLIER.format(name)] if any(defined.search(program) for program in self._programs) else []
+        return [self._earlier_line.format(name)] if any(defined.search(program) for program in self._programs) else []
 
 
 _NOTHING = NOTHING_TO_SHOW.partition(".")[0]

@@ -54,6 +54,8 @@ class Bounds:
     limits: Limits | None
     min_isolation: MinIsolation | None
     modules: Iterable[str] | None
+    keeps_variables: bool = False
+    """True if a program has the variables of earlier ones. Those of one reply then run one after the other."""
 
 
 def with_programs(
@@ -65,7 +67,8 @@ def with_programs(
         ConfigurationError: The choice contradicts the protocol or the bounds.
     """
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    refuse_wrong_programs(programs, protocol, min_isolation=least, modules=modules)
+    kept = "keep" if bounds.keeps_variables else None
+    refuse_wrong_programs(programs, protocol, min_isolation=least, modules=modules, variables=kept)
     if programs is not False:
         _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
     made = scope() if programs is not False else without_programs(scope())
@@ -79,7 +82,8 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
     if there is None and not is_asked:
         return
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    if there is not None and limits is None and least is None and modules is None:
+    has_bounds = bounds.keeps_variables or not (limits is None and least is None and modules is None)
+    if there is not None and not has_bounds:
         return
 
     def call_back(name: str, arguments: Mapping[str, object]) -> ToolResult:
@@ -91,5 +95,6 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
         call_back,
         min_isolation=least or "kernel",
         modules=program_modules(there) if modules is None else modules,
+        keeps_variables=bounds.keeps_variables,
     )
     catalogue.add(entry, replace=True)

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.built_in.program_entry import modules_told
+from toolwire.facade.built_in.program_entry import programs_told
 from toolwire.facade.driving import awaited
 from toolwire.facade.named_tools import tools_html
 from toolwire.facade.observing.observation import Observed, Watchers
@@ -37,6 +37,7 @@ from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import final_in, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
+from toolwire.session.kept_variables import KeepVariables, KeptVariables
 from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.prompt_options import prompt_options
@@ -97,6 +98,7 @@ class Session(Traced, Observed):
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
+        variables: KeepVariables | None = None,
         always: Iterable[str] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
@@ -117,7 +119,8 @@ class Session(Traced, Observed):
         With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
         decides. Without one, calls that need a decision do not run.
         `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
-        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
+        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on. With
+        `variables="keep"`, plain variables and functions of a program are there in the conversation's next one.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
         reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
@@ -137,12 +140,14 @@ class Session(Traced, Observed):
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
         self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        self._scope = with_programs(
-            lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
-        )
+        bounds = Bounds(limits, min_isolation, modules, keeps_variables=variables is not None)
+        self._scope = with_programs(lambda: self._scope, self.protocol, programs, bounds)
+        self._variables = KeptVariables.chosen(variables, language or "en", self._scope)
         self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
-        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
+        self._dialogue = Dialogue(
+            self.protocol, language or "en", on_unreadable, self._finish.name, keeps_variables=self._variables.is_on
+        )
         self._instructions = KeptInstructions()
 
     @property
@@ -169,7 +174,7 @@ class Session(Traced, Observed):
         self._dialogue.has_prompt = True
         if self._passes is not None:
             self._passes.groups.switch_on(self._scope)
-        options = {**self._prompt, **modules_told(self._scope.catalogue, self.protocol)}
+        options = {**self._prompt, **programs_told(self._scope.catalogue, self.protocol)}
         return with_notes(self._instructions.of(self.protocol, self.tools, options), self._scope)
 
     @property
@@ -283,7 +288,10 @@ class Session(Traced, Observed):
         self._dialogue.count_broken(read)
         if not read.calls:
             return self._dialogue.without_calls(read)
-        results, end = await run_below(read.calls, context, scope, self._finish.entry)
+        for_whom = replace(context.scope.caller, agent=scope.caller.agent)
+        with self._variables.turn(for_whom) as shared:
+            scope = replace(scope, variables=shared)
+            results, end = await run_below(read.calls, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
         run: Run | None = context.scope.run
@@ -387,6 +395,7 @@ class Session(Traced, Observed):
         self._scope = replace(self._scope, agent_run=agent_run)
         if before is not None:
             self._taints, self._urls, self._first = before._taints, before._urls, before._first  # noqa: SLF001 - as self
+            self._variables.take_from(before._variables)  # noqa: SLF001 - as self
             for rule in before._scope.policy.remembered:  # noqa: SLF001 - as self
                 self._scope.policy.restore(rule)
         return self._scope.tracer
@@ -403,8 +412,9 @@ class Session(Traced, Observed):
     async def _run(self, run_id: str, read: Reply, run: Run, scope: Scope) -> list[ToolResult]:
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
-        scope = awaited(scope, run_id=run_id, run=run, end=run.end)
-        outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
+        with self._variables.turn(scope.caller) as shared:
+            scope = awaited(scope, run_id=run_id, run=run, end=run.end, variables=shared)
+            outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
@@ -421,7 +431,7 @@ class Session(Traced, Observed):
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
         self._scope = logged(self._scope, store)
-        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run)
+        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
         passes.restore_rules()
         if not is_new:
             passes.groups.read(self._scope, self._scope.conversation)

@@ -41,6 +41,7 @@ def context_of(
             run=run,
             deadline=None if deadline is None else questions.clock.moved(deadline),
             end=None,
+            variables=None,
             # The tool reads the whole result. Its own is bounded for the model.
             result_limit_bytes=None,
             waits=questions.waits,

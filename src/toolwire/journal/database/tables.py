@@ -207,6 +207,18 @@ NOTES = Table(
 )
 """Notes that composite tools made about their calls, in order."""
 
+VARIABLES = Table(
+    "variables",
+    METADATA,
+    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+"""Variables that programs of a conversation share: one row per run that has set some of them last.
+
+An older toolwire, which does not know the table, deletes the row with its run.
+"""
+
 REQUESTS = Table(
     "requests",
     METADATA,

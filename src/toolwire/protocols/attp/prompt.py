@@ -31,12 +31,14 @@ def describe_attp(
     thought: Thought = "short",
     style: StubStyle = "full",
     modules: Sequence[str] = PROGRAM_MODULES,
+    keeps_variables: bool = False,
 ) -> str:
     """Returns the system prompt: rules, tools as Python stubs, modules, templates, constraints and examples.
 
     `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the model
     about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples, one line
-    per parameter, and the bounds of its values. `modules` are the ones that programs may use.
+    per parameter, and the bounds of its values. `modules` are the ones that programs may use. With `keeps_variables` one more sentence says that
+    a program has the variables of earlier ones.
 
     Raises:
         ConfigurationError: The language, the thought style or the stub style is unknown.
@@ -53,7 +55,13 @@ def describe_attp(
         f"{words.title}\n\n{words.introduction}\n{ending}",
         _rules(words, thought),
         f"{words.tools_heading}\n{_tools(known, words, style)}",
-        f"{words.modules_heading}\n{words.modules.format(' '.join(modules))}",
+        "\n".join(
+            [
+                words.modules_heading,
+                words.modules.format(" ".join(modules)),
+                *([words.kept_variables] if keeps_variables else []),
+            ]
+        ),
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
         f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
