@@ -128,7 +128,8 @@ def code_execution_tool(
 ) -> Tool:
     """Returns the tool as models see it. Its description lists the signatures of `tools()`, read anew each time.
 
-    With `keeps_variables` it says that variables of earlier programs are there. `function` runs a program for an owner who calls the tool itself, and not by a registry.
+    With `keeps_variables` it says that variables of earlier programs are there. `function` runs a program for an owner
+    who calls the tool itself, and not by a registry.
     """
     usable = f"Modules that it may import: {' '.join(modules)}."
     if keeps_variables:

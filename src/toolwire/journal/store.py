@@ -145,9 +145,7 @@ class Store(StoreLog, Conversations):
             history = ReplayHistory(size=len(sealed))
             if start.variables is not None:
                 note_variables(connection, database.sealer, start, history)
-            return database.hold(
-                RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls)
-            )
+            return database.hold(RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls))
 
         def refused(_: Connection, error: Exception) -> RunLedger:
             if isinstance(error, IntegrityError):

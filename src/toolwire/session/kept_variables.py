@@ -96,4 +96,4 @@ class KeptVariables:
 
     def take_from(self, before: KeptVariables) -> None:
         """Shares the variables of the session before this one in an agent's conversation."""
-        self._kept = before._kept  # noqa: SLF001 - as self
+        self._kept = before._kept

@@ -119,8 +119,8 @@ class Session(Traced, Observed):
         With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
         decides. Without one, calls that need a decision do not run.
         `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
-        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on. With
-        `variables="keep"`, plain variables and functions of a program are there in the conversation's next one.
+        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
+        With `variables="keep"`, plain variables and functions of a program are there in the conversation's next one.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
         reply has a note in `turn.reply.message`, so that the model does not copy its mistake.

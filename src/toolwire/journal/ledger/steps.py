@@ -17,7 +17,6 @@ from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, Shared
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
 
-
 VARIABLES = "variables"
 """The key of the variables in the note of a run or a program that starts with them."""
 

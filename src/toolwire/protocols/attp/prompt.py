@@ -37,8 +37,8 @@ def describe_attp(
 
     `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the model
     about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples, one line
-    per parameter, and the bounds of its values. `modules` are the ones that programs may use. With `keeps_variables` one more sentence says that
-    a program has the variables of earlier ones.
+    per parameter, and the bounds of its values. `modules` are the ones that programs may use. With `keeps_variables`
+    one more sentence says that a program has the variables of earlier ones.
 
     Raises:
         ConfigurationError: The language, the thought style or the stub style is unknown.

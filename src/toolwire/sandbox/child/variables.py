@@ -92,6 +92,8 @@ class _Room:
 
     def _count(self, value: Any, left: int, depth: int) -> int:
         """Returns the bytes that are left after the value, at most."""
+        if depth < 0:
+            raise _LeftOut("nested too deeply")
         kind = kind_of(value)
         left -= 1
         if kind is str or kind is bytes:
@@ -104,8 +106,8 @@ class _Room:
                 left = self._count(item, left, depth - 1)
         elif kind not in _SCALARS:
             raise _LeftOut(kind.__name__)
-        if left < 0 or depth < 0:
-            raise _LeftOut("too large" if depth >= 0 else "nested too deeply")
+        if left < 0:
+            raise _LeftOut("too large")
         return left
 
 
