@@ -22,8 +22,8 @@ COPY_CHARACTERS = 15
 """Shortest answer that counts as copied from the prompt: shorter ones, such as a name, may be right."""
 
 Ending = Literal["text", "copy", "fail", "calls"]
-"""The reply that ended a solved loop: plain text or the call by which a model answers, plain text copied from the prompt, a `fail`, or none, because the
-model went on calling."""
+"""The reply that ended a solved loop: plain text or the call by which a model answers, plain text copied from the
+prompt, a `fail`, or none, because the model went on calling."""
 
 
 Form = Literal["", "joined", "answer", "keep"]

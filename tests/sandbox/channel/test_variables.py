@@ -67,7 +67,7 @@ def test_they_come_once_and_only_if_they_are_kept() -> None:
     once = frame("variables", text())
     assert len(read(once)) == 1
     for pieces, has_variables in (((once, once), True), ((once,), False)):
-        with pytest.raises(ProtocolViolation, match="^a frame of an unknown kind$"):
+        with pytest.raises(ProtocolViolation, match=r"^a frame of an unknown kind$"):
             read(*pieces, has_variables=has_variables)
 
 
@@ -77,7 +77,7 @@ def test_more_than_the_limit_is_a_violation_before_it_is_read() -> None:
         return raw([len(whole)], ["variables", {"$t": "raw", "v": 0}], whole)
 
     assert len(read(sent(FITS))) == 1
-    with pytest.raises(ProtocolViolation, match="^more than 1,048,576 bytes of variables$"):
+    with pytest.raises(ProtocolViolation, match=r"^more than 1,048,576 bytes of variables$"):
         read(sent(FITS + 1))
     with pytest.raises(ProtocolViolation, match="raw strings are larger than"):
         read(sent(VARIABLES_LIMIT_BYTES + FRAME_SLACK))
