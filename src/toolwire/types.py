@@ -187,6 +187,7 @@ _HOMES = {
     "TracedStream": "facade.toolkits.trace_toolkit",
     "Unanswered": "sandbox.answers",
     "UrlSource": "vocabulary.blocks",
+    "VariablesChange": "vocabulary.texts.variables",
     "Verdict": "permission.policy",
     "Visible": "catalogue.selection",
 }

@@ -20,12 +20,12 @@ from tests.patience import PATIENCE_S
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program
 from toolwire import Agent, CallContext, Caller, ConfigurationError, Session, Store, ToolSpec, Turn
+from toolwire.facade.built_in.kept_variables import CALLERS_LIMIT, KeptVariables
 from toolwire.journal.ledger import forms
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.kept_variables import CALLERS_LIMIT, KeptVariables
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore, ScriptedModel
-from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, VariablesChange
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, VariablesChange
 
 ANN = Caller(principal="ann", agent="clerk", tenant="acme")
 SHOW = "print(globals().get('x'))"
@@ -88,7 +88,7 @@ def test_what_is_left_out_is_named_in_the_result() -> None:
     chinese = keeping(None, language="zh")
     assert ran(chinese, "import math as m\nprint(1)") == "1\n[没有为下一个程序保留：m (module)。]"
     missing = ran_message(chinese, "print(m)")
-    assert missing.startswith("`m` was set by an earlier program, and was not kept: set it again.\n")
+    assert missing.startswith("`m` was set by an earlier program, and was not kept: set it in this program.\n")
 
 
 def ran_message(session: Session, code: str) -> str:

@@ -19,8 +19,8 @@ from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from toolwire.facade.built_in.kept_variables import KeepVariables
     from toolwire.session.dialogue import OnUnreadable
-    from toolwire.session.kept_variables import KeepVariables
 
 
 class AgentOptions(TypedDict, total=False):

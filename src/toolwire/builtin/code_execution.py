@@ -42,7 +42,7 @@ from toolwire.sandbox.program import (
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
 from toolwire.sandbox.runner import Answering, ProgramRunner
-from toolwire.sandbox.variables import usable_variables, variables_note
+from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.failures import FailureKind
@@ -169,10 +169,13 @@ class CodeExecution:
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
         modules: Iterable[str] | None = None,
+        keeps_variables: bool = False,
     ) -> None:
         self._runner = runner
         self.limits = limits
         self.modules = checked_modules(modules)
+        self.keeps_variables = keeps_variables
+        """True if models read that a program has the variables of earlier ones."""
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
@@ -210,12 +213,8 @@ class CodeExecution:
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
         run_id = program_id(inside) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
-        variables = variables_of(inside)
         program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
-        refused = dict[str, str]()
-        if variables is not None:
-            usable, refused = usable_variables(variables, program)
-            program = replace(program, variables=usable)
+        program, refused = _given_variables(program, inside)
         runner = self._runner()
 
         parent = inside.call.id
@@ -302,6 +301,15 @@ async def _ran(
 
         # A plain call is answered in the program's own thread, whatever other tools there are.
         return await runner.run_beside(program, Answering(answer, start))
+
+
+def _given_variables(program: Program, inside: ProgramHost) -> tuple[Program, dict[str, str]]:
+    """Returns the program with the variables that it starts with, and those refused to it, each with the reason."""
+    variables = variables_of(inside)
+    if variables is None:
+        return program, {}
+    usable, refused = usable_variables(variables, program)
+    return replace(program, variables=usable), refused
 
 
 def _with_variables(result: ProgramResult, inside: ProgramHost, refused: Mapping[str, str]) -> ProgramResult:

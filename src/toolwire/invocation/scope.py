@@ -29,7 +29,7 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.variables import SharedVariables
+from toolwire.vocabulary.texts.variables import SharedVariables
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""

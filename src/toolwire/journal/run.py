@@ -10,7 +10,7 @@ from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.variables import Variables
+from toolwire.vocabulary.texts.variables import Variables
 
 RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
 """running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its

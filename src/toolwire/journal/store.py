@@ -19,10 +19,10 @@ from toolwire.journal.ledger.conversations import joined, whose
 from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.forms import run_form, written
 from toolwire.journal.ledger.history import ReplayHistory, calls_of
-from toolwire.journal.ledger.kept_variables import note_variables, with_variables
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.shared_variables import note_variables, with_variables
 from toolwire.journal.log.chain import append, clear_text
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
@@ -242,9 +242,9 @@ class Store(StoreLog, Conversations):
     def forget(self, *, before: float) -> int:
         """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
 
-        Their calls, requests and decisions go with them; their rows in the log stay until `prune`. Runs that have not
-        ended stay, and so do runs in which a person chose to remember a rule. Other records are written between the
-        slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
+        Their calls, requests, decisions and variables go with them; their rows in the log stay until `prune`. Runs that
+        have not ended stay, and so do runs in which a person chose to remember a rule. Other records are written
+        between the slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
         """
         database, count = self._database, 0
         while found := database.run(lambda connection: forget(connection, database.sealer, before)).result():

@@ -14,10 +14,10 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import SourceRefusal
-from toolwire.sandbox.variables import change_by
+from toolwire.sandbox.variable_rules import change_by
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.variables import VariablesChange
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 STOPPED = "Stopped"
 REFUSED = "SourceRefused"

@@ -21,7 +21,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.vocabulary.calls import ASYNCIO, PROGRAM_MODULES
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.variables import Variables, source_of
+from toolwire.vocabulary.texts.variables import Variables, source_of
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
 _MIN_ISOLATIONS: tuple[str, ...] = get_args(MinIsolation)
@@ -103,7 +103,8 @@ class Program:
             host.
         modules: The modules it may import, from `checked_modules`. They help the model and are no wall.
         variables: The variables and functions of earlier programs, which it has from its start; the result then tells
-            what it changed. Each source is of one `def`. None: no variables are kept.
+            what it changed. Each source is of one `def`. None: no variables are kept. A runner that ignores them keeps
+            none.
         replay: Makes the program resumable and sets its clocks and randomness. None: they are the real ones, and a call
             that waits for a person is an error to the program.
     """

@@ -12,8 +12,8 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+from toolwire.vocabulary.texts.variables import VariablesChange
 from toolwire.vocabulary.told import media_apart, show, told_output
-from toolwire.vocabulary.variables import VariablesChange
 
 ProgramStatus = Literal[
     "finished",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from toolwire.definition.naming import program_name
+from toolwire.facade.built_in.kept_variables import KeptVariables
 from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.sandbox.report import NOTHING_TO_SHOW
 from toolwire.session.turn import Turn
@@ -38,7 +39,7 @@ SAME_REPLY = "This is your last reply word for word, and it cannot be read. Writ
 SAME_PROGRAM = "This is the program that failed before, unchanged, and it failed once more."
 SAME_CALL = "{!r} was called with the same arguments as before, and it failed once more."
 EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
-NOT_KEPT = "`{}` was set by an earlier program, and was not kept: set it again."
+NOT_KEPT = "`{}` was set by an earlier program, and was not kept: set it in this program."
 """Stands in its place if variables are kept."""
 ENDINGS: dict[Language, str] = {
     "en": "If this answers the request, reply with the answer in plain text.",
@@ -72,12 +73,9 @@ class Dialogue:
         language: Language,
         on_unreadable: OnUnreadable,
         finish: str | None,
-        *,
-        keeps_variables: bool = False,
+        variables: KeptVariables,
     ) -> None:
         """`finish` names the tool by which the model ends; None if it ends by plain text alone.
-
-        With `keeps_variables` a program has the variables of earlier ones.
 
         Raises:
             ConfigurationError: `on_unreadable` does not fit the protocol.
@@ -105,7 +103,7 @@ class Dialogue:
         """The calls that failed in the last turn that made any."""
         self._told: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
-        self._earlier_line = NOT_KEPT if keeps_variables else EARLIER
+        self._earlier_line = NOT_KEPT if variables.is_on else EARLIER
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
         self._broken = 0
         """Number of the last replies in a row whose streams broke off."""

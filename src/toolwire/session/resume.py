@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
+from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
 from toolwire.facade.driving import awaited
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.aside import beside, is_large
@@ -23,14 +24,13 @@ from toolwire.permission.deciding import narrowed
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.decision_check import look_at
 from toolwire.session.kept_reply import kept, read
-from toolwire.session.kept_variables import KeptVariables, TurnVariables
 from toolwire.session.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import Pending, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, step_of
-from toolwire.vocabulary.variables import VariablesChange
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 
 class KeptRun(Ledger, Protocol):

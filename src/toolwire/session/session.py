@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
+from toolwire.facade.built_in.kept_variables import KeepVariables
 from toolwire.facade.built_in.program_entry import programs_told
 from toolwire.facade.driving import awaited
 from toolwire.facade.named_tools import tools_html
@@ -37,7 +38,6 @@ from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import final_in, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
-from toolwire.session.kept_variables import KeepVariables, KeptVariables
 from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.prompt_options import prompt_options
@@ -113,23 +113,22 @@ class Session(Traced, Observed):
     ) -> None:
         """Combines the tools with a protocol and rules.
 
-        `tools` is a registry or toolkit, or an iterable of anything that can be registered. The rules, approver and log
-        of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own
-        by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
-        With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
-        decides. Without one, calls that need a decision do not run.
-        `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
-        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
-        With `variables="keep"`, plain variables and functions of a program are there in the conversation's next one.
-        `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
-        prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
-        reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
-        With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
-        `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
-        which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
-        calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
-        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. It sees what
-        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which is never stored.
+        `tools` is a registry or toolkit, or a list of anything that can be registered. The rules, approver and log of
+        the first two apply. `protocol` is the model's calling format. `permissions` replace the tools' own by name, and
+        `policy` (a `Policy`, rules, or a file) the registry's. `approver` asks a person. With a `store` (a `Store` or
+        its URL) turns are recorded, and one without a decision is suspended until someone decides. Without a store,
+        calls that need one do not run. `limits` bound programs and clean-ups, and no program runs below `min_isolation`
+        ("kernel"); None: the registry's settings. Programs may import only `modules`; None: all, or the registry's.
+        They turn no programs on. With `variables="keep"`, a program's plain variables and functions are there in the
+        next one. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact")
+        shape the prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an
+        unreadable reply has a note in `turn.reply.message`, so the model copies no mistake. With `always`, the model
+        sees the tools that it names (`*` matches any text), and finds the others with `search_tools`. `always=()`
+        leaves all to the search; None: the registry's setting. `finish` offers a tool by which the model ends: its
+        name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but calls is refused; with
+        `read_text_calls` they run. `conversation` names what turns of several processes belong to; None: a new id. The
+        model calls for `caller`, by default the toolkit's agent, and sees what `visible(tool_name, caller)` allows.
+        Bound parameters are looked up in `state` first, which is never stored.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
@@ -140,14 +139,11 @@ class Session(Traced, Observed):
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
         self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        bounds = Bounds(limits, min_isolation, modules, keeps_variables=variables is not None)
-        self._scope = with_programs(lambda: self._scope, self.protocol, programs, bounds)
-        self._variables = KeptVariables.chosen(variables, language or "en", self._scope)
+        bounds = Bounds(limits, min_isolation, modules, variables)
+        self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
         self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
-        self._dialogue = Dialogue(
-            self.protocol, language or "en", on_unreadable, self._finish.name, keeps_variables=self._variables.is_on
-        )
+        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name, self._variables)
         self._instructions = KeptInstructions()
 
     @property

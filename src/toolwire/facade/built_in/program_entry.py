@@ -81,7 +81,11 @@ def programs_entry(
         _warn_without_sandbox()
     runtime = scope().runtime
     execution = CodeExecution(
-        lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
+        lambda: program_runner(runtime),
+        limits=limits,
+        min_isolation=min_isolation,
+        modules=modules,
+        keeps_variables=keeps_variables,
     )
 
     def run(code: str) -> ToolResult:
@@ -105,7 +109,8 @@ def _warn_without_sandbox() -> None:
 
 def _rebound(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:
     """The description of `code_execution` lists the other tools of its catalogue."""
-    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry))
+    keeps_variables = _keeps_variables(entry)
+    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry), keeps_variables=keeps_variables)
     # The catalogue that holds the entry decides whether it is disabled, and may change that later.
     return replace(entry, tool=tool, disabled=None)
 
@@ -131,7 +136,12 @@ def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, 
     entry = catalogue.find(CODE_EXECUTION)
     modules = program_modules(entry)
     told: dict[str, Any] = {} if modules == PROGRAM_MODULES else {"modules": modules}
-    return told | ({"keeps_variables": True} if entry is not None and entry.gate is not None else {})
+    return told | ({"keeps_variables": True} if _keeps_variables(entry) else {})
+
+
+def _keeps_variables(entry: Entry | None) -> bool:
+    execution = None if entry is None else entry.composite
+    return isinstance(execution, CodeExecution) and execution.keeps_variables
 
 
 def run_program(

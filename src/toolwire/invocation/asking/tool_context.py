@@ -32,9 +32,8 @@ def context_of(
     run = scope.run or Run()
 
     def inside() -> Scope:
-        # Made for each use, because most tools make no call.
-        # The calls that the tool makes belong to its run, and end with its deadline, which waits for a person move.
-        # They are on record: when a person has decided, the tool is called again, and they are not.
+        # Made for each use, because most tools make no call. The calls belong to the tool's run, and end with its
+        # deadline. They are on record: when a person has decided, the tool is called again, and they are not.
         return replace(
             scope,
             run_id=scope.run_id or call.id,

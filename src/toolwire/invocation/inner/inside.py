@@ -18,7 +18,7 @@ from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Step
-from toolwire.vocabulary.variables import SharedVariables
+from toolwire.vocabulary.texts.variables import SharedVariables
 
 if TYPE_CHECKING:
     from toolwire.runtime.loop_calls import LoopCalls

@@ -15,9 +15,9 @@ from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import rejoined
 from toolwire.journal.ledger.forms import described_of, read, result_of, results_of, run_of, texts_of
 from toolwire.journal.ledger.history import history_of
-from toolwire.journal.ledger.kept_variables import variables_in
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.shared_variables import variables_in
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunInfo, RunStatus

@@ -23,8 +23,8 @@ from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
-from toolwire.journal.ledger.kept_variables import keep_variables
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
+from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, End, begun_row, ended_row, note_row
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
@@ -33,7 +33,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
-from toolwire.vocabulary.variables import VariablesChange
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 T = TypeVar("T")
 

@@ -47,7 +47,7 @@ from toolwire.sandbox.channel.frames import (
     WakeFrame,
 )
 from toolwire.sandbox.channel.parsing import ProtocolViolation, checked, parsed, raw_strings, too_heavy, untagged
-from toolwire.sandbox.channel.variables import read_variables
+from toolwire.sandbox.channel.variables_frame import read_variables
 from toolwire.sandbox.channel.wire import (
     HEADER_BYTES,
     LARGE_BYTES,
@@ -62,7 +62,7 @@ from toolwire.sandbox.channel.wire import (
 )
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import ProgramTool
-from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
 
 FRAME_SLACK = 65_536
 """Bytes that a frame may have above its payload's own limit: names, numbers and quoting."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from .failures import mistakes, tracebacks
 from .failures.scene import Scene
+from .program_variables import ProgramVariables
 from .values import NotData
-from .variables import KeptVariables
 from .wire import ChannelClosed, TooLarge, Wire, dump, encode
 from .world import imports
 from .world.determinism import Clock, freeze
@@ -60,7 +60,7 @@ class Stage:
         self._tools = ToolTable([])
         self._paths: dict[str, str] = {}
         self._result_bytes = 0
-        self._kept: KeptVariables | None = None
+        self._kept: ProgramVariables | None = None
         self._is_playing = False
 
     def take_signals(self) -> None:
@@ -112,7 +112,7 @@ class Stage:
             self._help.know(self._tools.signatures)
             self._paths = options.get("paths", {})
         if "variables" in options:
-            self._kept = KeptVariables(options["variables"], options["variables_bytes"])
+            self._kept = ProgramVariables(options["variables"], options["variables_bytes"])
         self._calls.begin(self._tools.names, options)
 
     def _narrow(self, allowed: list[str]) -> None:

@@ -19,7 +19,7 @@ from toolwire.sandbox.program import Program, ProgramCall, ProgramTool
 from toolwire.sandbox.tool_paths import tool_paths
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
 
 Effect = ProgramCall | CallFrame | DropFrame | WakeFrame | bytes
 """The drive's next step, if the program is not over.

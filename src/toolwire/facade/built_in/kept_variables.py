@@ -10,7 +10,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import Language
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.variables import (
+from toolwire.vocabulary.texts.variables import (
     Variables,
     VariablesChange,
     drop_oldest,
@@ -26,7 +26,7 @@ MiB of them at most.
 
 
 class TurnVariables:
-    """The variables of one turn. It implements `vocabulary.variables.SharedVariables`. Usable from any thread."""
+    """The variables of one turn. It implements `vocabulary.texts.variables.SharedVariables`. Usable from any thread."""
 
     def __init__(self, given: Variables, language: Language) -> None:
         """`given` are the variables at the start of the turn."""
@@ -67,7 +67,7 @@ class KeptVariables:
             raise ConfigurationError(
                 f"variables={variables!r:.80}: write 'keep', or leave it out: each program then starts empty"
             )
-        if variables is not None and scope.tools.find(CODE_EXECUTION) is None:
+        if variables is not None and scope.catalogue.find(CODE_EXECUTION) is None:
             raise ConfigurationError(f"variables={variables!r}: this session runs no programs: write programs=True")
         return cls(language, is_on=variables is not None)
 

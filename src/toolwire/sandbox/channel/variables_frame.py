@@ -8,8 +8,8 @@ from toolwire.sandbox.channel.frames import VariablesFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation, checked, parsed, too_heavy, untagged
 from toolwire.sandbox.channel.wire import WEIGHT_CAP, dump, weigh
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of
 from toolwire.vocabulary.values import tag
-from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, bytes_of
 
 _NAME_CAP = 100
 """Characters of a name, and of a reason."""

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from .values import DEPTH_LIMIT, TAG, VALUE, NotData, kind_of, tag, untag
-from .wire import dump, encode
+from .wire import dump, encode, size_of
 from .world.source import FILENAME, Earlier
 
 SOURCE = "source"
@@ -30,7 +30,7 @@ class _LeftOut(Exception):
     """A variable is not kept. The text is the reason."""
 
 
-class KeptVariables:
+class ProgramVariables:
     """The variables that this program shares with earlier and later ones."""
 
     def __init__(self, texts: dict[str, str], limit_bytes: int) -> None:
@@ -82,7 +82,7 @@ class _Room:
             text = f"{dump(name)}:{dump(tag(value))}"
         except NotData:
             raise _LeftOut("too large") from None
-        size = len(text.encode("utf-8", "surrogatepass"))
+        size = size_of(text)
         weight = size * (1 if text.isascii() else 4) + sum(text.count(mark) * each for mark, each in _WEIGHTS)
         if size > self._bytes or weight > self._weight:
             raise _LeftOut("too large")

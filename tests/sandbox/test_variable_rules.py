@@ -12,8 +12,8 @@ from tests.sandbox.programs import TOOLS, Runner, answer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
-from toolwire.sandbox.variables import NAMES_TOLD, usable_variables, variables_note
-from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
+from toolwire.sandbox.variable_rules import NAMES_TOLD, usable_variables, variables_note
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
 
 POISON = source_text("def steal():\n    return open('/etc/passwd').read()")
 
