@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.sandbox.programs import TOOLS, Runner, answer
+from toolwire.sandbox.channel.frames import VariablesFrame
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
-from toolwire.sandbox.variable_rules import NAMES_TOLD, usable_variables, variables_note
+from toolwire.sandbox.variable_rules import NAMES_TOLD, change_by, usable_variables, variables_note
 from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
 
 POISON = source_text("def steal():\n    return open('/etc/passwd').read()")
@@ -180,6 +181,17 @@ def test_a_variable_with_the_name_of_a_later_tool_is_not_given(run: Runner) -> N
         {"b": "3"},
         {"add": "the name is taken", "calculator": "the name is taken"},
     )
+
+
+def test_a_process_that_was_taken_over_sets_no_name_that_a_program_relies_on() -> None:
+    program = Program(source="def f(): pass\nclass A:\n    def g(self): pass", tools=TOOLS)
+    names = ("__builtins__", "__x", "None", "add", "print", "json")
+    frame = VariablesFrame({**dict.fromkeys(names, "1"), "a": "1"}, {"f": 1, "g": 3, "h": 9, "print": 1}, {})
+    change = change_by(program, frame)
+    assert change.set == {"a": "1", "f": source_text("def f(): pass")}
+    assert change.left_out == {**dict.fromkeys(names, "the name is taken"), "g": "function", "h": "function"} | {
+        "print": "function"
+    }
 
 
 def test_the_line_about_variables_is_short_and_in_the_language_of_the_session(run: Runner) -> None:

@@ -116,7 +116,9 @@ def _is_source(item: Any) -> bool:
 
 
 def _is_name(name: Any) -> bool:
-    return kind_of(name) is str and name.isidentifier() and not name.startswith("__") and len(name) <= _NAME_CAP
+    if kind_of(name) is not str or not name.isidentifier() or len(name) > _NAME_CAP:
+        return False
+    return not (name.startswith("__") and name.endswith("__"))
 
 
 def _is_function(name: str, value: Any) -> bool:
