@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.failures import FailureKind as FailureKind
     from toolwire.vocabulary.kept_text import KeptText as KeptText
     from toolwire.vocabulary.kept_text import Spill as Spill
+    from toolwire.vocabulary.texts.variables import VariablesChange as VariablesChange
 
 _HOMES = {
     "AgentConfig": "agent.agent",

@@ -217,7 +217,6 @@ class CodeExecution:
         program, refused = _given_variables(program, inside)
         runner = self._runner()
 
-        parent = inside.call.id
         begun: set[int] = set()
 
         # The host numbers and names the calls: it never trusts the program's own claims.
@@ -225,7 +224,7 @@ class CodeExecution:
             begun.add(call.ordinal)
             if is_kept:
                 note_issue(inside, call)
-            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=parent)
+            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
 
         def answered(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:
             if outcome is None:
