@@ -220,6 +220,7 @@ TYPES = [
     "TracedStream",
     "Unanswered",
     "UrlSource",
+    "VariablesChange",
     "Verdict",
     "Visible",
 ]
