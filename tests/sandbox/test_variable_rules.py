@@ -205,3 +205,8 @@ def test_the_line_about_variables_is_short_and_in_the_language_of_the_session(ru
     many = {f"m{number}": "module" for number in range(NAMES_TOLD + 2)}
     assert variables_note(result, many, "en").endswith(", 2 more.]")
     assert variables_note(result, {}, "en") == ""
+    long = after(run, f"{'n' * 200} = 1\n{'m' * 200} = math.pi.hex")
+    assert long.variables is not None
+    assert long.variables.set == {"n" * 200: "1"}
+    told = variables_note(long, {"k" * 200: "module", **long.variables.left_out}, "en")
+    assert f" {'k' * 100} (module), {'m' * 100} (builtin_function_or_method)." in told

@@ -31,6 +31,9 @@ from toolwire.vocabulary.texts.variables import (
 NAMES_TOLD = 10
 """Names that one line tells as not kept. More would hide the result."""
 
+NAME_TOLD = 100
+"""Characters of a name in that line."""
+
 _TAKEN = frozenset({*dir(builtins), *CORE_MODULES, ASYNCIO}) - {"copyright", "credits", "license"}
 _NAME_IS_TAKEN = "the name is taken"
 _TOO_LARGE = "too large"
@@ -103,7 +106,7 @@ def variables_note(result: ProgramResult, left_out: Mapping[str, str], language:
         return _STOPPED[language]
     if not left_out:
         return ""
-    names = [f"{name} ({_reason(reason, language)})" for name, reason in left_out.items()]
+    names = [f"{name[:NAME_TOLD]} ({_reason(reason, language)})" for name, reason in left_out.items()]
     more = [_MORE[language].format(len(names) - NAMES_TOLD)] if len(names) > NAMES_TOLD else []
     return _NOT_KEPT[language].format(", ".join([*names[:NAMES_TOLD], *more]))
 

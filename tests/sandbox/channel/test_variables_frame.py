@@ -42,7 +42,6 @@ def test_values_are_read_and_written_again_by_the_host() -> None:
         (["variables", "x"], "a frame that is not JSON"),
         (["variables", "[{}]"], "variables that are not complete"),
         (["variables", text({"a b": 1})], "variables that are not complete"),
-        (["variables", text({"a" * 101: 1})], "variables that are not complete"),
         (["variables", text(None, {"f": 0})], "a function without its line"),
         (["variables", text(None, {"f": "def f(): pass"})], "a function without its line"),
         (["variables", text(None, None, {"a": ["m"]})], "a reason that is not text"),

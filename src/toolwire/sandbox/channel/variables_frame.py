@@ -11,8 +11,8 @@ from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of
 from toolwire.vocabulary.values import tag
 
-_NAME_CAP = 100
-"""Characters of a name, and of a reason."""
+_REASON_CAP = 100
+"""Characters of a reason."""
 
 
 def read_variables(text: str) -> VariablesFrame:
@@ -30,7 +30,7 @@ def read_variables(text: str) -> VariablesFrame:
     values, functions, left_out = parts
     if not all(type(line) is int and 0 < line < 1 << 31 for line in functions.values()):
         raise ProtocolViolation("a function without its line")
-    if not all(type(reason) is str and len(reason) <= _NAME_CAP for reason in left_out.values()):
+    if not all(type(reason) is str and len(reason) <= _REASON_CAP for reason in left_out.values()):
         raise ProtocolViolation("a reason that is not text")
     texts = {name: _text(value) for name, value in values.items()}
     if bytes_of(texts) > VARIABLES_LIMIT_BYTES:
@@ -39,9 +39,7 @@ def read_variables(text: str) -> VariablesFrame:
 
 
 def _is_named(part: object) -> TypeGuard[dict[str, Any]]:
-    return type(part) is dict and all(
-        name.isidentifier() and len(name) <= _NAME_CAP for name in cast("dict[str, Any]", part)
-    )
+    return type(part) is dict and all(map(str.isidentifier, cast("dict[str, Any]", part)))
 
 
 def _text(value: Any) -> str:

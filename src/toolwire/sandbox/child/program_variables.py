@@ -16,7 +16,8 @@ LEFT_OUT_CAP = 100
 """Names that are told as left out."""
 WEIGHT_CAP = 16_777_216
 """Bytes of memory that the variables may take in the host, as it estimates them."""
-_NAME_CAP = 100
+NAME_CAP = 100
+"""Characters of a name that is told as left out, and of its reason."""
 _FRAME_CAP = 1 << 23
 _WEIGHTS = (("{", 130), ("[", 90), (",", 40), (":", 72), ('"', 20))
 """The host's own estimate of what a mark in JSON takes."""
@@ -63,7 +64,7 @@ class ProgramVariables:
                 left_out[name] = str(reason)
             except Exception as error:  # noqa: BLE001 - no variable may keep the others, or the result, from the host
                 left_out[name] = kind_of(error).__name__
-        told = dict(list(left_out.items())[:LEFT_OUT_CAP])
+        told = {name[:NAME_CAP]: reason[:NAME_CAP] for name, reason in list(left_out.items())[:LEFT_OUT_CAP]}
         return encode('["variables",', f"[{{{','.join(values)}}},{dump(functions)},{dump(told)}]", _FRAME_CAP)
 
 
@@ -116,9 +117,7 @@ def _is_source(item: Any) -> bool:
 
 
 def _is_name(name: Any) -> bool:
-    if kind_of(name) is not str or not name.isidentifier() or len(name) > _NAME_CAP:
-        return False
-    return not (name.startswith("__") and name.endswith("__"))
+    return kind_of(name) is str and name.isidentifier() and not (name.startswith("__") and name.endswith("__"))
 
 
 def _is_function(name: str, value: Any) -> bool:
