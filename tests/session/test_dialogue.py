@@ -194,7 +194,7 @@ def test_the_variables_of_the_latest_programs_are_known() -> None:
     [
         (
             "attp",
-            program("__result__ = look_up('a')") * 3,
+            "Request: a\nReply:\n".join([program("__result__ = look_up('a')")] * 3),
             "Only the first of 3 documents was run.",
         ),
         (

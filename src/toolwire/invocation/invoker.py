@@ -168,6 +168,8 @@ async def _through_steps(
     # A call that began before goes on, and so does one that a person was asked about.
     if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
         return end.refusal(call)
+    if scope.is_blocked:
+        return _blocked(call)
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry if doubt is None else in_doubt(call, "there is no such tool now", doubt)
@@ -207,6 +209,12 @@ async def _through_steps(
     if result is not outcome and "is_cut" in result.metadata:
         result = await first_page(result, whole_text(outcome), entry, scope)
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+
+
+def _blocked(call: ToolCall) -> ToolResult:
+    message = f"{call.name!r} was not run: the one before it in your reply had failed."
+    data = stop_facts(is_started=False, may_repeat=True)
+    return ToolResult.failed("interrupted", message, hint="Mend that one first.", data=data, call=call)
 
 
 def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:

@@ -108,6 +108,8 @@ class Scope:
     """Returns the seconds since the epoch by which requests expire."""
     end: TurnEnd | None = None
     """The end of the turn, for a model that ends by a call. Calls that a running tool makes itself have none."""
+    is_blocked: bool = False
+    """True if the call does not run, because it relies on the call before it and that one failed."""
     agent_run: object | None = None
     """The run of an agent that the calls belong to (`agent/agent_run.py`); None: no agent's."""
     depth: int = 0

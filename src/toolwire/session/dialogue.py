@@ -147,7 +147,7 @@ class Dialogue:
         lines = dict[str, None]()
         failed = set[str]()
         for call, result in zip(read.calls, results, strict=True):
-            if result.failure is None:
+            if result.failure is None or result.failure.data.get("is_started") is False:
                 continue
             key = _key(call)
             failed.add(key)

@@ -219,7 +219,8 @@ class Passes:
         )
         run.asked = ledger.asked
         try:
-            outcomes = await invoke_turn(run_calls(ledger.run_id, reply), scope, run)
+            calls = run_calls(ledger.run_id, reply)
+            outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             for result in results:
                 if is_divergence(result):

@@ -283,7 +283,7 @@ class Session(Traced, Observed):
         self._dialogue.count_broken(read)
         if not read.calls:
             return self._dialogue.without_calls(read)
-        results, end = await run_below(read.calls, context, scope, self._finish.entry)
+        results, end = await run_below(read, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
         run: Run | None = context.scope.run
@@ -404,7 +404,7 @@ class Session(Traced, Observed):
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
         scope = awaited(scope, run_id=run_id, run=run, end=run.end)
-        outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
+        outcomes = await invoke_turn(run_calls(run_id, read), scope, run, is_sequence=read.is_sequence)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
