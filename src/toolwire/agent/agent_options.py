@@ -41,6 +41,7 @@ class AgentOptions(TypedDict, total=False):
     style: StubStyle | None
     on_unreadable: OnUnreadable
     read_text_calls: bool
+    ending_line: bool
 
 
 _OWN = ("instructions", "output", "budget", "limit_tokens", "shorten", "store", "required_tools")

@@ -47,7 +47,7 @@ _TOKEN = (
 )
 _MARKS = (
     *("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to="),
-    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]"),
+    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]", "<call"),
 )
 _Q = "[\"'“”]"
 _SHAPES = re.compile(

@@ -44,9 +44,9 @@ def keeps_message(parse: _Parse) -> _Parse:
     """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`, and why it ended."""
 
     @wraps(parse)
-    def parse_and_keep(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    def parse_and_keep(reply: Any, tools: Iterable[Any] = (), **options: Any) -> Reply:
         text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply or ""
-        found = parse(reply, tools)
+        found = parse(reply, tools, **options)
         return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
 
     return cast("_Parse", parse_and_keep)

@@ -21,6 +21,7 @@ from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.render import render_xml
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -47,14 +48,17 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
 
 
 @keeps_message
-def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+def parse_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call") -> Reply:
     """Parses an XML reply into calls, a failure, a plain text answer, or the reasons for a refusal.
+
+    `tag` is the name of the element around a call that the model was told.
 
     Raises:
         ConfigurationError: The host passed something other than text.
     """
     known = known_tools(tools)
-    return _settled(read_xml(reply, known), reply, known, read_json_text, partial(render_xml, tools=known))
+    render = partial(render_xml, tools=known, tag=tag)
+    return _settled(read_xml(reply, known, tag=tag), reply, known, read_json_text, render)
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:

@@ -1,6 +1,7 @@
 """The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, and how to end.
 
-`Turn.text` never has them. A native protocol's messages have none: the provider fixes their form.
+`Turn.text` never has them. A native protocol's messages have at most the last one, as a message of the user: the
+provider fixes the form of the others.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from toolwire.definition.naming import program_name
-from toolwire.protocols.base import CallingProtocol, Language
+from toolwire.protocols.base import CallingProtocol, Language, checked
+from toolwire.protocols.tool_names import provider_name
 from toolwire.sandbox.report import NOTHING_TO_SHOW
+from toolwire.session.finish import TurnFinish
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -65,13 +68,22 @@ class Dialogue:
     """The earlier turns of one session, as far as the next message depends on them."""
 
     def __init__(
-        self, protocol: CallingProtocol, language: Language, on_unreadable: OnUnreadable, finish: str | None
+        self,
+        protocol: CallingProtocol,
+        language: Language,
+        on_unreadable: OnUnreadable,
+        finish: str | None,
+        *,
+        has_ending_line: bool = False,
     ) -> None:
         """`finish` names the tool by which the model ends; None if it ends by plain text alone.
 
+        With `has_ending_line`, the results of a native protocol end with the line that says how to end, too.
+
         Raises:
-            ConfigurationError: `on_unreadable` does not fit the protocol.
+            ConfigurationError: `on_unreadable` does not fit the protocol, or the language is unknown.
         """
+        checked("language", language, ENDINGS)
         if on_unreadable not in get_args(OnUnreadable):
             raise ConfigurationError(f"on_unreadable={on_unreadable!r:.80} is unknown: write 'keep' or 'note'")
         if on_unreadable == "note" and protocol.is_native:
@@ -83,9 +95,10 @@ class Dialogue:
         self._ending, self._rest = ENDINGS[language], THE_REST[language]
         self._after_refusal: list[str] = []
         if finish is not None:
-            written = program_name(finish) if protocol.writes_programs else finish
+            written = _name_in_replies(finish, protocol)
             self._ending = FINISHES[language].format(written)
             self._after_refusal = [INSTEAD_OF_TEXT[language].format(written)]
+        self._has_ending_line = has_ending_line or not protocol.is_native
         self.has_prompt = False
         """True once the host has read the session's prompt. It describes the form, so refusals do not repeat it."""
         self._has_notes = on_unreadable == "note"
@@ -129,16 +142,20 @@ class Dialogue:
         before = [SAME_REPLY] if is_repeated else []
         return Turn.ended(read, (), answer, before=before, after=self._after_refusal)
 
-    def with_results(self, run_id: str, read: Reply, results: Sequence[ToolResult], final: Any = None) -> Turn:
-        """Returns the turn of a run that ended. `final` is the value of the call by which the model ended."""
+    def with_results(
+        self, run_id: str, read: Reply, results: Sequence[ToolResult], end: TurnFinish | None = None
+    ) -> Turn:
+        """Returns the turn of a run that ended. `end` is the end by a call of the model."""
         answer = self._protocol.format(results)
-        if self._protocol.is_native:
-            return Turn.ended(read, results, answer, final=final, run_id=run_id)
-        losses = [problem.message for problem in read.problems if problem.is_loss]
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
+        ending = [self._ending] if self._has_ending_line and clean and end is None else []
+        if not isinstance(answer, str):
+            lines = [message for line in ending for message in self._protocol.prompt(line)]
+            return Turn.ended(read, results, [*answer, *lines], end=end, run_id=run_id)
+        losses = [problem.message for problem in read.problems if problem.is_loss]
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
-        after = [*([self._rest] if losses else []), self._ending] if clean and final is None else []
-        return Turn.ended(read, results, answer, before=before, after=after, final=final, run_id=run_id)
+        after = [*([self._rest] if losses and ending else []), *ending]
+        return Turn.ended(read, results, answer, before=before, after=after, end=end, run_id=run_id)
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
         """Returns the lines about earlier turns, and remembers this one."""
@@ -172,6 +189,18 @@ class Dialogue:
             re.MULTILINE,
         )
         return [EARLIER.format(name)] if any(defined.search(program) for program in self._programs) else []
+
+
+def _name_in_replies(tool: str, protocol: CallingProtocol) -> str:
+    """Returns the tool's name as the model writes it."""
+    if protocol.writes_programs:
+        return program_name(tool)
+    return provider_name(tool) if protocol.is_native else tool
+
+
+def is_ending(text: str) -> bool:
+    """True for a line that says how to end."""
+    return text in ENDINGS.values() or any(text.startswith(line.partition("`")[0]) for line in FINISHES.values())
 
 
 _NOTHING = NOTHING_TO_SHOW.partition(".")[0]

@@ -104,7 +104,7 @@ class _OwnTools:
 async def run_below(
     reply: Reply, context: CallContext, scope: Scope, entry: Entry | None
 ) -> tuple[list[ToolResult], TurnFinish | None]:
-    """Runs the calls of one reply as calls of a running tool. Returns their results, and the end of this reply alone.
+    """Runs the calls of one reply as calls of a running tool. Returns their results, and the end by one of them alone.
 
     `context` is that of the running call, `scope` is the session's, and `entry` the tool by which its model ends. As in
     any turn, that call waits for the calls before it, and those after it do not run. If a call waits for a person, the
@@ -121,4 +121,4 @@ async def run_below(
         if reply.is_sequence and results and not results[-1].success:
             inner = context.using(_OwnTools(replace(scope, end=end, is_blocked=True)), agent=agent)
         results += await asyncio.gather(*(inner.call(call.name, **dict(call.arguments)) for _, call in group))
-    return results, end
+    return results, end if end is not None and end.call_id else None

@@ -34,7 +34,7 @@ from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
-from toolwire.session.finish import final_in, offer_finish
+from toolwire.session.finish import end_of, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.own_scope import own_scope
@@ -108,6 +108,7 @@ class Session(Traced, Observed):
         on_unreadable: OnUnreadable = "keep",
         finish: str | type[BaseModel] | None = None,
         read_text_calls: bool = False,
+        ending_line: bool = False,
     ) -> None:
         """Combines the tools with a protocol and rules.
 
@@ -124,15 +125,18 @@ class Session(Traced, Observed):
         With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
         `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
         which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
-        calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
-        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. It sees what
-        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which is never stored.
+        calls is refused; with `read_text_calls` they run. With `ending_line`, results in a native format are followed
+        by the line of text formats that says how to end: local models need it. `conversation` names what turns of
+        several processes and days belong to; None: a new id. The model calls for `caller`, by default the toolkit's
+        agent. It sees what `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which
+        is never stored.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
         self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
-        self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
+        shown = None if ending_line and self.protocol.is_native else language
+        self._prompt = prompt_options(self.protocol, language=shown, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
@@ -142,7 +146,9 @@ class Session(Traced, Observed):
         )
         self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
-        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
+        self._dialogue = Dialogue(
+            self.protocol, language or "en", on_unreadable, self._finish.name, has_ending_line=ending_line
+        )
         self._instructions = KeptInstructions()
 
     @property
@@ -285,7 +291,7 @@ class Session(Traced, Observed):
             return self._dialogue.without_calls(read)
         results, end = await run_below(read, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+        turn = self._dialogue.with_results(new_id("r"), read, answers, end)
         run: Run | None = context.scope.run
         return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
 
@@ -412,10 +418,13 @@ class Session(Traced, Observed):
         # Data that a turn has read stays in the model's context for all later turns.
         self._taints |= run.taints
         self._urls = tuple(with_urls(self._urls, run.urls))
+        end = end_of(run)
         if isinstance(results, SuspendedRun):
-            return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run), run_id=run_id)
+            final, has_final = None if end is None else end.final, end is not None
+            suspended = Suspended.of(results)
+            return Turn(reply=read, suspended=suspended, final=final, has_final=has_final, run_id=run_id)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(run_id, read, answers, final_in(run))
+        turn = self._dialogue.with_results(run_id, read, answers, end)
         return turn if run.stopped is None else replace(turn, stopped=run.stopped)
 
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.xml.conversion import convert_argument, guess
-from toolwire.protocols.xml.element import NAMED_TAGS
+from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END
 from toolwire.protocols.xml.parse import Schemas
 from toolwire.vocabulary.calls import ToolCall
@@ -26,7 +26,7 @@ _UNREADABLE = object()
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
+def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = (), tag: CallTag = "tool_call") -> str:
     """Returns the reply with which a model would make these calls; empty without calls.
 
     A value that cannot be restored from its text alone is marked `type="json"`, such as the string `10`, a list or
@@ -36,7 +36,7 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
     schemas = Schemas(tools)
-    return "\n".join(_call(call, schemas) for call in calls)
+    return "\n".join(_call(call, schemas, tag) for call in calls)
 
 
 def format_xml(results: Sequence[ToolResult]) -> str:
@@ -74,11 +74,11 @@ def _readable(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
-def _call(call: ToolCall, schemas: Schemas) -> str:
+def _call(call: ToolCall, schemas: Schemas, tag: CallTag) -> str:
     schema = schemas.schema(call.name)
     lines = [f"    {_parameter(name, value, schema)}\n" for name, value in call.arguments.items()]
     params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
-    return f"<tool_call>\n  <name>{_name(call.name)}</name>\n  {params}\n</tool_call>"
+    return f"<{tag}>\n  <name>{_name(call.name)}</name>\n  {params}\n</{tag}>"
 
 
 def _name(name: str) -> str:
