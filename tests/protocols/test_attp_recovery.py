@@ -353,10 +353,10 @@ def test_programs_with_thoughts_of_their_own_all_run_in_order(reply: str, progra
 @pytest.mark.parametrize("first", [WHOLE, PRINTS], ids=["a result", "prints"])
 @pytest.mark.parametrize("second", [OTHER, OTHER[:-20]], ids=["whole", "cut off"])
 @pytest.mark.parametrize("fence", ["", "```"])
-@pytest.mark.parametrize("request_line", ["Request: And then?\nReply:", "请求：然后呢？\n回复：", "Request: more"])
-def test_a_request_that_the_model_made_up_ends_the_reply(first: str, second: str, fence: str, request_line: str) -> None:
+@pytest.mark.parametrize("asked_for", ["Request: And then?\nReply:", "请求：然后呢？\n回复：", "Request: more"])
+def test_a_request_that_the_model_made_up_ends_the_reply(first: str, second: str, fence: str, asked_for: str) -> None:
     opening = f"{fence}toml\n" if fence else ""
-    parsed = ATTP.parse(f"{opening}{first}{fence}\n{request_line}\n{opening}{second}{fence}\n")
+    parsed = ATTP.parse(f"{opening}{first}{fence}\n{asked_for}\n{opening}{second}{fence}\n")
     assert [call.arguments["code"] for call in parsed.calls] == [code_of(first)]
     losses = [problem.message for problem in parsed.problems if problem.is_loss]
     assert losses == ["Only the first of 2 documents was run."]

@@ -133,7 +133,9 @@ async def test_an_answer_of_any_value_is_on_record(store: RunStore) -> None:
         first = Shop().session(store=store, protocol="attp")
         turn = await first.turn(program(f"answer({value!r})"))
         again = await Shop().session(store=store, protocol="attp").resume(turn.run_id)
-        assert [(each.final, each.answer, each.is_final) for each in (turn, again)] == [(value, as_text(value), True)] * 2
+        assert [(each.final, each.answer, each.is_final) for each in (turn, again)] == [
+            (value, as_text(value), True)
+        ] * 2
 
 
 async def test_an_answer_that_waits_for_another_call_may_be_null(store: RunStore) -> None:

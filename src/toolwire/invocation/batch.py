@@ -18,9 +18,7 @@ from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 
-async def invoke_turn(
-    calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False
-) -> list[Outcome]:
+async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False) -> list[Outcome]:
     """Runs the calls of a turn, as `invoke_all`. If the turn is cancelled, it waits for the clean-up of its calls."""
     work = partial(invoke_all, calls, scope, is_sequence=is_sequence)
     return await scope.ports.whole(work, lambda: run.under_way.names)

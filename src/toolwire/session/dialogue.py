@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CallingProtocol, Language, checked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -57,10 +58,8 @@ def _documents(text: str, start: int) -> Iterator[tuple[Mapping[str, Any], int]]
         end = next(begins, len(text))
         last = text[start:end].rstrip().rpartition("\n")[2]
         if not last.lstrip().startswith("#"):
-            try:
+            with suppress(tomllib.TOMLDecodeError, Refusal):
                 yield load_toml(text[start:end]), end
-            except (tomllib.TOMLDecodeError, Refusal):
-                pass
         if end == len(text):
             return
 
@@ -82,5 +81,3 @@ def code_of(document: Mapping[str, Any]) -> str | None:
     code = fields.get("code")
     is_success = fields.get("status") == "success" and not fields.keys() - {"status", "target", "code"}
     return code if is_success and isinstance(code, str) else None
-
-

@@ -168,14 +168,15 @@ def _finish_call(finish: Tool, found: str) -> str | None:
     None if no sample fits.
     """
     parameters = finish.visible_parameters
-    if len(parameters) == 1 and parameters[0].schema.keys() <= _PLAIN_TEXT and parameters[0].schema["type"] == "string":
+    schema = parameters[0].schema if len(parameters) == 1 else {"enum": []}
+    if schema.keys() <= _PLAIN_TEXT and schema.get("type", "string") == "string":
         return f"{program_name(finish.name)}({parameters[0].program_name}={found})"
     samples = sample_arguments(finish)
     return call_source(finish.name, samples[0], parameters) if samples else None
 
 
 _PLAIN_TEXT = {"type", "title", "description"}
-"""The keywords of a schema that takes any text, if its type is a string."""
+"""The keywords of a schema that takes any text, if its type is a string or not given."""
 
 
 def _request(tools: Sequence[Tool], words: AttpWording) -> str:

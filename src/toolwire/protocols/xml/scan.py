@@ -36,9 +36,9 @@ _MARK = re.compile(
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
 _FRONT = r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+"
-_NAMES_TOOL = r"\s*+<name>"
+_NAMES_TOOL = rf"\s*+<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})"
 _BEGINS_CALL: dict[CallTag, re.Pattern[str]] = {
-    "tool_call": re.compile(rf"{_FRONT}<(?:tool_call\b[^<>]*+|call>{_NAMES_TOOL[:-1]}|name|fail)>", re.DOTALL),
+    "tool_call": re.compile(rf"{_FRONT}<(?:tool_call\b[^<>]*+|call>{_NAMES_TOOL}|name|fail)>", re.DOTALL),
     "call": re.compile(rf"{_FRONT}<(?:(?:{CALL_TAGS})(?:\s[^<>]*+)?+|name|fail)>", re.DOTALL),
 }
 """Matches the beginning of a fence that may hold calls. XML of other kinds may have elements named `call`."""
@@ -336,9 +336,12 @@ class _Scan:
         lines = _FENCE_LINE.finditer(self.text, mark.end() + 1)
         return (found for found in lines if found[1].startswith(mark["fence"]))
 
+    def _last_closing(self, mark: re.Match[str]) -> deque[re.Match[str]]:
+        return deque(self._closings(mark), maxlen=1)
+
     def _takes_whole_fence(self, mark: re.Match[str]) -> bool:
         """Takes the calls in a fence that is the whole reply. A fence with other text is a quotation."""
-        last = deque(self._closings(mark), maxlen=1)
+        last = self._last_closing(mark)
         if last and self.text[last[0].end() :].strip():
             return False
         # Truncated, because nothing in the fence may extend beyond it.
@@ -348,10 +351,22 @@ class _Scan:
         return self._takes_inside(inner, mark, "The code fence around the reply was left out.")
 
     def _takes_fences(self, mark: re.Match[str]) -> bool:
-        """Takes the calls in several fences, if the reply has nothing but them."""
+        """Takes the calls in several fences, if the reply has nothing but them.
+
+        Raises:
+            Refusal: A call in them cannot be read.
+        """
+        last = self._last_closing(mark)
+        if not last or self.text[last[0].end() :].strip():
+            return False
         inner = self._inside(self.text)
         inner.fence = mark["fence"]
-        inner.read(mark.end())
+        try:
+            inner.read(mark.end())
+        except Refusal:
+            if "".join(inner.pieces).strip() or inner.is_torn:
+                return False  # the fences are quotations
+            raise
         return not inner.is_torn and self._takes_inside(inner, mark, "The code fences around the calls were left out.")
 
     def _inside(self, text: str) -> _Scan:

@@ -45,9 +45,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[^\n`]*+\n")
 _SPAN = re.compile(r"(`{1,2})(?!`)[^`\n]*+\1(?!`)")
 _ORDINARY = re.compile(r"[^<`~\n]++|\n")
 _SPACE = re.compile(r"\s*+")
+_NAMES_TOOL = re.compile(rf"<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})>")
 _NAME = re.compile(r"<name>([^<>]{1,300}+)</name>")
 _BLOCK = re.compile(rf"<({BLOCK_TAGS})>")
-_NAME_TAG = "<name>"
 _QUOTES = "\"'“‘«「『"
 
 
@@ -56,9 +56,7 @@ class XmlStream(TextStream):
 
     _protocol: ClassVar[str] = "xml"
 
-    def __init__(
-        self, tools: Iterable[Any] = (), *, marks_end: bool = False, tag: CallTag = "tool_call"
-    ) -> None:
+    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False, tag: CallTag = "tool_call") -> None:
         self._schemas = Schemas(tools)
         self._tools = self._schemas.known
         super().__init__(partial(parse_xml, tools=self._tools, tag=tag), marks_end=marks_end)
@@ -172,9 +170,11 @@ class XmlStream(TextStream):
             return False
         if kind == "call" and following[:1] != "<":
             return self._say(mark.end())
-        if self._call_tag != self._own_tag and self._call_tag != "tool_call" and not following.startswith(_NAME_TAG):
+        is_other = self._call_tag != self._own_tag and self._call_tag != "tool_call"
+        if is_other and not _NAMES_TOOL.match(following):
             # XML of other kinds may have elements named `call`.
-            return False if _NAME_TAG.startswith(following) else self._say(mark.end())
+            is_begun = len(self._held) < _HELD_MAX and _BEGUN.match(following) is not None
+            return False if is_begun else self._say(mark.end())
         self._call = []
         self._step = self._head
         return self._take(mark.end()) if kind == "call" else True
