@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
+from tests.protocols.grammar_matcher import Gbnf
 from toolwire import ConfigurationError, Session, ToolCall
+from toolwire.definition.from_function import from_function
 from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.protocols.streaming import CallEnded
@@ -114,3 +117,14 @@ async def test_a_run_of_one_tag_is_resumed_by_a_session_of_the_other() -> None:
     text = turn.suspended.to_json()
     done = await Session([search], protocol="xml", store=store, permissions=asks).resume(text, decisions)  # type: ignore[arg-type]
     assert done.results[0].data == "otters  None"
+
+
+def test_replies_of_its_grammar_are_read() -> None:
+    tool, chance = from_function(search), random.Random(5)
+    held = Gbnf(CALL.grammar([tool]))
+    texts = [held.write(chance, extra=2) for _ in range(20)]
+    assert any("<call>" in text for text in texts)
+    for text in texts:
+        reply = CALL.parse(text, [tool])
+        assert reply.calls, text
+        assert {problem.message for problem in reply.problems} <= {"<call> is missing around the call."}

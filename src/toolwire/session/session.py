@@ -135,8 +135,8 @@ class Session(Traced, Observed):
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
         self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
-        shown = None if ending_line and self.protocol.is_native else language
-        self._prompt = prompt_options(self.protocol, language=shown, thought=thought, style=style)
+        prompt_language = None if ending_line and self.protocol.is_native else language
+        self._prompt = prompt_options(self.protocol, language=prompt_language, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
