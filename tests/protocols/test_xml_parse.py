@@ -477,13 +477,7 @@ FENCES_NOTE = "The code fences around the calls were left out."
     [
         (FENCED.format(wrapped("<count>1</count>")) + "\n" + FENCED.format(wrapped("<count>2</count>")), 2),
         (FENCED.format(wrapped("<count>1</count>")) * 3, 3),
-        (
-            FENCED.format(wrapped("<text><![CDATA[a\n```\nb]]></text>"))
-            + "~~~\n"
-            + wrapped("<count>2</count>")
-            + "\n~~~",
-            2,
-        ),
+        (FENCED.format(wrapped("<text><![CDATA[a\n```\nb]]></text>")) + FENCED.format(wrapped("")), 2),
         (FENCED.format("<tool_calls>" + wrapped("") + wrapped("") + "</tool_calls>") + FENCED.format(wrapped("")), 3),
     ],
     ids=["two", "three", "a fence in a value", "several in one"],

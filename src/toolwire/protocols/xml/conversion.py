@@ -193,7 +193,8 @@ def _separated(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | N
         types = allowed[at] if at < len(allowed) else others
         if types - _SIMPLE or not _fits(json_type(item), types):
             return None
-    return Converted(value=found.value, problems=(_repair("Its values between commas were read as a list."),))
+    note = _repair("Its values between commas were read as a list.")
+    return Converted(value=found.value, problems=(note, *dict.fromkeys(found.problems)))
 
 
 def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:

@@ -105,6 +105,8 @@ class _Scan:
     """Closing marks that do not occur in the rest of the text."""
     fence: str | None = None
     """The marks of the fence that is open, in a reply that may be nothing but fences with calls. Else None."""
+    fences: int = 1
+    """Number of fences in such a reply."""
     is_torn: bool = False
     """True if a line that looks like a fence neither closes the open one nor opens the next."""
     line_start: int = 0
@@ -327,7 +329,7 @@ class _Scan:
         if self.fenced is None and not self.calls and _BEGINS_CALL[self.tag].match(self.text, mark.end()):
             self.fenced = mark.start()
             before = "".join([*self.pieces, self.text[self.taken : mark.start()]])
-            if not before.strip() and (self._takes_whole_fence(mark) or self._takes_fences(mark)):
+            if not before.strip() and self._takes_fences(mark):
                 self.fenced = None
                 return len(self.text)
         return next((found.end() for found in self._closings(mark)), len(self.text))
@@ -336,47 +338,33 @@ class _Scan:
         lines = _FENCE_LINE.finditer(self.text, mark.end() + 1)
         return (found for found in lines if found[1].startswith(mark["fence"]))
 
-    def _last_closing(self, mark: re.Match[str]) -> deque[re.Match[str]]:
-        return deque(self._closings(mark), maxlen=1)
-
-    def _takes_whole_fence(self, mark: re.Match[str]) -> bool:
-        """Takes the calls in a fence that is the whole reply. A fence with other text is a quotation."""
-        last = self._last_closing(mark)
-        if last and self.text[last[0].end() :].strip():
-            return False
-        # Truncated, because nothing in the fence may extend beyond it.
-        text = self.text[: last[0].start()] if last else self.text
-        inner = self._inside(text)
-        inner.read(mark.end())
-        return self._takes_inside(inner, mark, "The code fence around the reply was left out.")
-
     def _takes_fences(self, mark: re.Match[str]) -> bool:
-        """Takes the calls in several fences, if the reply has nothing but them.
+        """Takes the calls of a reply that is nothing but fences with calls. A fence with other text is a quotation.
 
         Raises:
-            Refusal: A call in them cannot be read.
+            Refusal: A call in such a reply cannot be read.
         """
-        last = self._last_closing(mark)
-        if not last or self.text[last[0].end() :].strip():
+        last = deque(self._closings(mark), maxlen=1)
+        if last and self.text[last[0].end() :].strip():
             return False
-        inner = self._inside(self.text)
+        # Truncated, because nothing in the fences may extend beyond the last one.
+        text = self.text[: last[0].start()] if last else self.text
+        inner = _Scan(text=text, known=self.known, repairs=Repairs(text), tag=self.tag, is_strict=self.is_strict)
         inner.fence = mark["fence"]
         try:
             inner.read(mark.end())
         except Refusal:
-            if "".join(inner.pieces).strip() or inner.is_torn:
-                return False  # the fences are quotations
+            if inner.is_torn or "".join(inner.pieces).strip():
+                return False
             raise
-        return not inner.is_torn and self._takes_inside(inner, mark, "The code fences around the calls were left out.")
-
-    def _inside(self, text: str) -> _Scan:
-        return _Scan(text=text, known=self.known, repairs=Repairs(text), tag=self.tag, is_strict=self.is_strict)
-
-    def _takes_inside(self, inner: _Scan, mark: re.Match[str], note: str) -> bool:
-        """Takes what was read inside of fences. False if it is not nothing but calls or a failure."""
-        if _WRAPPERS.sub("", "".join(inner.pieces)).strip() or not (inner.calls or inner.failure is not None):
+        if (
+            inner.is_torn
+            or _WRAPPERS.sub("", "".join(inner.pieces)).strip()
+            or not (inner.calls or inner.failure is not None)
+        ):
             return False
-        self.repairs.note(note, mark.start())
+        what = "fence around the reply was" if inner.fences == 1 else "fences around the calls were"
+        self.repairs.note(f"The code {what} left out.", mark.start())
         self.repairs.problems += inner.repairs.problems
         self.calls, self.failure, self.dtd = inner.calls, inner.failure, inner.dtd
         self.thoughts += inner.thoughts
@@ -387,7 +375,7 @@ class _Scan:
         """Leaves out a line that closes a fence or opens the next one, where the reply may be fences with calls."""
         is_bare = not mark[0].strip(" `~")
         if not self.fence:
-            self.fence = mark["fence"]
+            self.fence, self.fences = mark["fence"], self.fences + 1
         elif is_bare and mark["fence"].startswith(self.fence):
             self.fence = ""
         else:
