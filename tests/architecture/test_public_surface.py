@@ -144,6 +144,7 @@ TYPES = [
     "Base64Source",
     "BlobResource",
     "CallFuture",
+    "CallTag",
     "ContentBlock",
     "ConversationInfo",
     "ConversationLease",
