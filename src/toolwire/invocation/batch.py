@@ -60,10 +60,11 @@ async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for call in calls:
-        if outcomes and isinstance(outcomes[-1], Pending):
+        before = outcomes[-1] if outcomes else None
+        if isinstance(before, Pending):
             outcomes.append(Pending(call=call, request_ids=()))
             continue
-        if outcomes and not outcomes[-1].success:
+        if before is not None and not before.success:
             scope = replace(scope, is_blocked=True)
         outcomes += await _in_turn([call], scope)
     return outcomes

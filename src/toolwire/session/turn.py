@@ -21,7 +21,7 @@ _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
 
 
-_JSON = (str, int, float, list, dict, type(None))
+_JSON = frozenset({str, int, float, bool, list, dict, type(None)})
 """The types of an answer. The instance of a model has another."""
 
 
@@ -140,7 +140,8 @@ class Turn:
         if not self.is_final or self.reply.ended in _STOPPED:
             return None
         if self.has_final:
-            return show(self.final) if isinstance(self.final, _JSON) else None
+            final: Any = self.final
+            return show(final) if type(final) in _JSON else None
         return self.reply.text if self.reply.failure is None else self.reply.failure
 
     @property

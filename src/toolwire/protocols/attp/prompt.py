@@ -168,11 +168,14 @@ def _finish_call(finish: Tool, found: str) -> str | None:
     None if no sample fits.
     """
     parameters = finish.visible_parameters
-    schema = parameters[0].schema if len(parameters) == 1 else {"enum": []}
-    if schema.keys() <= _PLAIN_TEXT and schema.get("type", "string") == "string":
+    if len(parameters) == 1 and _takes_text(parameters[0].schema):
         return f"{program_name(finish.name)}({parameters[0].program_name}={found})"
     samples = sample_arguments(finish)
     return call_source(finish.name, samples[0], parameters) if samples else None
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    return schema.keys() <= _PLAIN_TEXT and schema.get("type", "string") == "string"
 
 
 _PLAIN_TEXT = {"type", "title", "description"}

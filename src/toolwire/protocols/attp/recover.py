@@ -170,7 +170,7 @@ class _Documents:
         found = read_more_documents(self.layout.text, start, self.reader.programs)
         if found is None:
             return None
-        programs = {first.strip(): self.top}
+        programs: dict[str, Mapping[str, Any]] = {first.strip(): self.top}
         for document in found.documents:
             programs.setdefault((code_of(document) or "").strip(), document)
         more = tuple(programs.values())[1:]

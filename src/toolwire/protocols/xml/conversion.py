@@ -189,12 +189,15 @@ def _separated(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | N
     allowed = [accepted_types(place, root) for place in places]
     others = accepted_types(node.get("items"), root)
     found = _repaired(f"[{text}]", _LIST, is_text=False)
-    for at, item in enumerate(cast("list[Any]", found.value) if isinstance(found.value, list) else [""]):
+    value: Any = found.value
+    if not isinstance(value, list):
+        return None
+    for at, item in enumerate(cast("list[Any]", value)):
         types = allowed[at] if at < len(allowed) else others
         if types - _SIMPLE or not _fits(json_type(item), types):
             return None
     note = _repair("Its values between commas were read as a list.")
-    return Converted(value=found.value, problems=(note, *dict.fromkeys(found.problems)))
+    return Converted(value=cast("list[Any]", value), problems=(note, *dict.fromkeys(found.problems)))
 
 
 def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
