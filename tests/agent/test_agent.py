@@ -66,7 +66,7 @@ async def test_the_output_is_the_models_last_call() -> None:
     assert (result.stop, result.text, result.output) == ("answered", None, Report(total=3))
 
 
-@pytest.mark.parametrize("protocol", ["openai", "xml", "attp"])
+@pytest.mark.parametrize("protocol", ["openai", "attp"])
 async def test_the_output_of_a_named_end_is_any_json_value(protocol: str, agent_store: Any) -> None:
     for number, value in enumerate(["three", 3, None, {"total": [3]}]):
         model = ScriptedModel([calls("answer", answer=value)], protocol=protocol)

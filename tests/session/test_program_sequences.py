@@ -9,6 +9,7 @@ from tests.session.till import Till, program
 from toolwire import CallContext, Session, ToolRegistry, Turn
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.resume import RunStore
+from toolwire.testing import MemoryStore
 
 FIRST = program("paid = price('tea')\nprint(paid)")
 SECOND = program("print(price('bread'))")
@@ -74,8 +75,8 @@ async def test_a_program_that_waits_does_not_run_behind_one_that_is_denied_or_st
         assert done.results[1].text.startswith(told)
 
 
-async def test_a_second_program_may_wait_too(store: RunStore) -> None:
-    till = Till()
+async def test_a_second_program_may_wait_too() -> None:
+    till, store = Till(), MemoryStore()
     turn = await till.session(store, protocol="attp").turn(f"{FIRST}\n{ASKS}")
     decisions = decided(waiting(turn), "approve")
     done = await till.session(store, protocol="attp").resume(waiting(turn)[0].run_id, decisions)
@@ -91,7 +92,7 @@ async def test_nothing_runs_behind_a_program_that_ended_the_work() -> None:
     assert (turn.final, till.asked) == ("done", [])
 
 
-async def test_programs_of_a_sub_agent_run_one_after_the_other_too(store: RunStore) -> None:
+async def test_programs_of_a_sub_agent_run_one_after_the_other_too() -> None:
     till, lead = Till(), ToolRegistry()
 
     @lead.register
@@ -100,7 +101,7 @@ async def test_programs_of_a_sub_agent_run_one_after_the_other_too(store: RunSto
         turn = await child.turn(f"{FIRST if second else FAILS}\n{SECOND}", below=context)
         return turn.results[1].text
 
-    session = Session(lead, protocol="attp", store=store)
+    session = Session(lead, protocol="attp", store=MemoryStore())
     turn = await session.turn(program("print(delegate(second=True))\nprint(delegate(second=False))"))
     assert turn.results[0].text == f"5\n\n{BLOCKED}\n"
     assert till.asked == ["tea", "bread", "tea"]
