@@ -82,11 +82,11 @@ def _is_right(problem: ArgumentProblem, found: Values) -> bool:
 
 
 def _told(problem: ArgumentProblem, value: Any) -> ArgumentProblem:
-    advice = "leave it out" if value is LEFT_OUT else f"write {_written(value)}"
+    advice = "leave it out" if value is LEFT_OUT else f"write {_show_forms(value)}"
     return replace(problem, message=f"{problem.message.removesuffix('.')}: {advice}.", proposals=())
 
 
-def _written(value: Any) -> str:
+def _show_forms(value: Any) -> str:
     """Returns the value as JSON. A text with commas, as the one item of a list, may also be several items."""
     text = json.dumps(value, ensure_ascii=False)
     items = cast("list[Any]", value) if isinstance(value, list) else []

@@ -177,10 +177,10 @@ def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
         return Converted(value=text)
     found = _typed(text, types)
     is_left = isinstance(found.value, str) and "array" in types and "string" not in types
-    return (_separated(text, node, root) if is_left else None) or found
+    return (_read_commas(text, node, root) if is_left else None) or found
 
 
-def _separated(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | None:
+def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | None:
     """Reads numbers or booleans between commas as a list. None for other items: a text may have commas of its own."""
     if not _BETWEEN_COMMAS.fullmatch(text):
         return None
