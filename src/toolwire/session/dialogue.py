@@ -73,8 +73,7 @@ class Dialogue:
         language: Language,
         on_unreadable: OnUnreadable,
         finish: str | None,
-        *,
-        has_ending_line: bool = False,
+        has_ending_line: bool,
     ) -> None:
         """`finish` names the tool by which the model ends; None if it ends by plain text alone.
 
@@ -149,13 +148,16 @@ class Dialogue:
         answer = self._protocol.format(results)
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
         ending = [self._ending] if self._has_ending_line and clean and end is None else []
+        final, has_final = None if end is None else end.final, end is not None
         if not isinstance(answer, str):
             lines = [message for line in ending for message in self._protocol.prompt(line)]
-            return Turn.ended(read, results, [*answer, *lines], end=end, run_id=run_id)
+            return Turn.ended(read, results, [*answer, *lines], final=final, has_final=has_final, run_id=run_id)
         losses = [problem.message for problem in read.problems if problem.is_loss]
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
         after = [*([self._rest] if losses and ending else []), *ending]
-        return Turn.ended(read, results, answer, before=before, after=after, end=end, run_id=run_id)
+        return Turn.ended(
+            read, results, answer, before=before, after=after, final=final, has_final=has_final, run_id=run_id
+        )
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
         """Returns the lines about earlier turns, and remembers this one."""

@@ -120,36 +120,30 @@ class Session(Traced, Observed):
         `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
         registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
-        prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
-        reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
-        With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
-        `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
-        which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
-        calls is refused; with `read_text_calls` they run. With `ending_line`, results in a native format are followed
-        by the line of text formats that says how to end: local models need it. `conversation` names what turns of
-        several processes and days belong to; None: a new id. The model calls for `caller`, by default the toolkit's
-        agent. It sees what `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which
-        is never stored.
+        prompt of a text protocol; None is the first value. With `on_unreadable="note"`, an unreadable reply has a note
+        in `turn.reply.message`, so that no mistake is copied. With `always`, the model sees the tools that it names
+        (`*` matches any text), and finds others with `search_tools`. `always=()` leaves all to it; None: the registry's
+        setting. `finish` offers a tool by which the model ends: its name, or a pydantic model (`Turn.final`). A native
+        reply whose text is nothing but calls is refused; with `read_text_calls` they run. `ending_line` adds to native
+        results the line of text formats on how to end. `conversation` names what turns of several processes and days
+        belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. It sees what
+        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which is never stored.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
         self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
-        prompt_language = None if ending_line and self.protocol.is_native else language
-        self._prompt = prompt_options(self.protocol, language=prompt_language, thought=thought, style=style)
+        self._prompt = prompt_options(self.protocol, ending_line, language=language, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
         self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        self._scope = with_programs(
-            lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
-        )
-        self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
+        bounds = Bounds(limits, min_isolation, modules)
+        self._scope = with_programs(lambda: self._scope, self.protocol, programs, bounds)
+        self._finish = offer_finish(finish, self._scope)
+        self._runs, self._instructions = WeakSet[Run](), KeptInstructions()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
-        self._dialogue = Dialogue(
-            self.protocol, language or "en", on_unreadable, self._finish.name, has_ending_line=ending_line
-        )
-        self._instructions = KeptInstructions()
+        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name, ending_line)
 
     @property
     def conversation(self) -> str:

@@ -9,7 +9,6 @@ from typing import Any, TypedDict
 
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.permission.rendering import render
-from toolwire.session.finish import TurnFinish
 from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -70,20 +69,15 @@ class Turn:
         *,
         before: Sequence[str] = (),
         after: Sequence[str] = (),
-        end: TurnFinish | None = None,
+        final: Any = None,
+        has_final: bool = False,
         run_id: str = "",
     ) -> Turn:
         """Makes a turn from its results and from the protocol's answer to them, or to a refused reply.
 
         A text answer stands between the lines `before` and `after` in the message for the model.
         """
-        turn = cls(
-            reply=reply,
-            results=tuple(results),
-            final=None if end is None else end.final,
-            has_final=end is not None,
-            run_id=run_id,
-        )
+        turn = cls(reply=reply, results=tuple(results), final=final, has_final=has_final, run_id=run_id)
         if not isinstance(answer, str):
             return replace(turn, messages=list(answer))
         body = answer.removesuffix("\n") if after else answer
