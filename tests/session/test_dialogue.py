@@ -23,7 +23,7 @@ from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 ENDING = ENDINGS["en"]
-FAILED = "Do not send the same program again: it would fail the same way. Write another one."
+FAILED = "Do not send the same program again: it would fail the same way. Correct it and send the whole program."
 
 
 def look_up(word: str) -> str:

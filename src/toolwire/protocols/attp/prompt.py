@@ -56,8 +56,9 @@ def describe_attp(
         f"{words.modules_heading}\n{words.modules.format(' '.join(modules))}",
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
-        f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
+        # A small model gives up if the last thing that it reads is an example of giving up.
         f"{words.fail_heading}\n{_shown(fail_example(known, language, thought), words)}",
+        f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
     ]
     return "\n\n".join(section.rstrip() for section in sections) + "\n"
 
