@@ -17,7 +17,7 @@ _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 NOT_RUN = "Your reply was not run."
 """The first line of each refusal."""
 
-_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "grammar")
+_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "right_form", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
 

@@ -1,6 +1,7 @@
-"""The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, and how to end.
+"""The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, right forms, the ending.
 
-`Turn.text` never has them. A native protocol's messages have none: the provider fixes their form.
+`Turn.text` never has them. A native protocol's messages have none, because the provider fixes their form. A right form
+is a part of the result there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from typing import Any, Literal, get_args
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CallingProtocol, Language
+from toolwire.protocols.native.protocol import refused_results
+from toolwire.protocols.text_parse import shows_right_form
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.sandbox.report import NOTHING_TO_SHOW
+from toolwire.session.failed_calls.right_forms import RightForms
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -81,6 +86,7 @@ class Dialogue:
             )
         self._protocol = protocol
         self._ending, self._rest = ENDINGS[language], THE_REST[language]
+        self._forms = RightForms(protocol, language)
         self._after_refusal: list[str] = []
         if finish is not None:
             written = program_name(finish) if protocol.writes_programs else finish
@@ -115,11 +121,14 @@ class Dialogue:
             )
             raise ConfigurationError(f"{self._broken} streams in a row broke off before their end: {advice}")
 
-    def without_calls(self, read: Reply) -> Turn:
-        """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply."""
+    def without_calls(self, read: Reply, tools: KnownTools) -> Turn:
+        """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply.
+
+        `tools` are those that its message may name.
+        """
         if not read.is_refused or read.ended in ("filter", "failed"):
             return Turn.ended(read, (), [])
-        said, answer = read.message, self._protocol.refuse(read)
+        said, answer = read.message, self._refusal(read, tools)
         if isinstance(answer, str) and self._protocol.reminder and not self.has_prompt:
             answer = f"{answer}\n\n{self._protocol.reminder}"
         is_repeated = isinstance(said, str) and bool(said.strip()) and said.strip() == self._unread
@@ -127,17 +136,31 @@ class Dialogue:
         if self._has_notes:
             read = replace(read, message=LEFT_OUT)
         before = [SAME_REPLY] if is_repeated else []
-        return Turn.ended(read, (), answer, before=before, after=self._after_refusal)
+        forms = [] if shows_right_form(read) else self._forms.lines_for_refusal(self._unread, tools)
+        return Turn.ended(read, (), answer, before=before, after=[*forms, *self._after_refusal])
 
-    def with_results(self, run_id: str, read: Reply, results: Sequence[ToolResult], final: Any = None) -> Turn:
-        """Returns the turn of a run that ended. `final` is the value of the call by which the model ended."""
-        answer = self._protocol.format(results)
+    def _refusal(self, read: Reply, tools: KnownTools) -> str | list[dict[str, Any]]:
+        if not (self._protocol.is_native and read.refused_calls):
+            return self._protocol.refuse(read)
+        return self._protocol.format(self._forms.with_forms(read.refused_calls, refused_results(read), tools))
+
+    def with_results(
+        self, run_id: str, read: Reply, results: Sequence[ToolResult], tools: KnownTools, final: Any = None
+    ) -> Turn:
+        """Returns the turn of a run that ended. `final` is the value of the call by which the model ended.
+
+        `tools` are those that its message may name.
+        """
         if self._protocol.is_native:
+            answer = self._protocol.format(self._forms.with_forms(read.calls, results, tools))
             return Turn.ended(read, results, answer, final=final, run_id=run_id)
+        answer = self._protocol.format(results)
         losses = [problem.message for problem in read.problems if problem.is_loss]
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
         after = [*([self._rest] if losses else []), self._ending] if clean and final is None else []
+        if not clean and final is None:
+            after = self._forms.lines(read.calls, results, tools)
         return Turn.ended(read, results, answer, before=before, after=after, final=final, run_id=run_id)
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:

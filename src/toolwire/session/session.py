@@ -43,7 +43,7 @@ from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
 from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
 from toolwire.session.suspended import Suspended
-from toolwire.session.told_tools import callable_tools, read_reply, shown, with_notes
+from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, shown, with_notes
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
@@ -282,10 +282,11 @@ class Session(Traced, Observed):
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         if not read.calls:
-            return self._dialogue.without_calls(read)
+            return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
         results, end = await run_below(read.calls, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+        tools, final = nameable_tools(scope, self.protocol), None if end is None else end.final
+        turn = self._dialogue.with_results(new_id("r"), read, answers, tools, final)
         run: Run | None = context.scope.run
         return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
 
@@ -297,14 +298,14 @@ class Session(Traced, Observed):
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
-            return self._dialogue.without_calls(read)
+            return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
         run = self._new_run(self._taints)
         run.saw(self._urls)
         if self._passes is None:
             results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run, scope)
         else:
             results = await self._passes.over(scope).start(run_id, read, run)
-        return self._turn(run_id, read, results, run)
+        return self._turn(run_id, read, results, run, scope)
 
     def interrupt(self, reason: str = "the user stopped it") -> None:
         """Stops the turns of this session that run, from any thread. `turn` then returns, with messages as ever.
@@ -367,10 +368,10 @@ class Session(Traced, Observed):
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             passes = self._passes.over(scope)
             run_id = await passes.prepared(run, decisions)
-            return await self._traced(self._resumed(passes, run_id), scope, run_id, {})
+            return await self._traced(self._resumed(passes, run_id, scope), scope, run_id, {})
 
-    async def _resumed(self, passes: Passes, run_id: str) -> Turn:
-        return self._turn(run_id, *await passes.again(run_id))
+    async def _resumed(self, passes: Passes, run_id: str, scope: Scope) -> Turn:
+        return self._turn(run_id, *await passes.again(run_id), scope)
 
     async def _traced(self, turn: Coroutine[Any, Any, Turn], scope: Scope, run_id: str, ids: Mapping[str, str]) -> Turn:
         return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids=ids)
@@ -408,14 +409,17 @@ class Session(Traced, Observed):
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
-    def _turn(self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
+    def _turn(
+        self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run, scope: Scope
+    ) -> Turn:
         # Data that a turn has read stays in the model's context for all later turns.
         self._taints |= run.taints
         self._urls = tuple(with_urls(self._urls, run.urls))
         if isinstance(results, SuspendedRun):
             return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run), run_id=run_id)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(run_id, read, answers, final_in(run))
+        tools = nameable_tools(scope, self.protocol)
+        turn = self._dialogue.with_results(run_id, read, answers, tools, final_in(run))
         return turn if run.stopped is None else replace(turn, stopped=run.stopped)
 
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:

@@ -13,7 +13,7 @@ from toolwire.protocols.user_prompt import PromptContent, text_prompt
 from toolwire.protocols.xml.element import BLOCK_TAGS
 from toolwire.protocols.xml.grammar import xml_grammar
 from toolwire.protocols.xml.prompt import describe_xml, xml_tools_text
-from toolwire.protocols.xml.render import format_xml, render_xml
+from toolwire.protocols.xml.render import format_xml, render_xml, xml_right_form
 from toolwire.protocols.xml.stream import XmlStream
 from toolwire.vocabulary.calls import Reply
 
@@ -43,6 +43,7 @@ class Xml:
     parse = staticmethod(parse_xml)
     render = staticmethod(render_xml)
     format = staticmethod(format_xml)
+    right_form = staticmethod(xml_right_form)
     grammar = staticmethod(xml_grammar)
 
     def recognises(self, reply: Any) -> bool:
