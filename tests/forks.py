@@ -12,6 +12,7 @@ MODULES = [
     "tests.journal.artifacts.test_manager",
     "tests.journal.ledger.test_conversation_processes",
     "tests.session.test_conversations",
+    "tests.session.test_kept_variables",
 ]
 """Modules whose functions such processes run. A process that imports them itself takes a second of the processor."""
 

@@ -10,11 +10,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.model.conversation import FORMATS, Format, Outcome, converse
+from benchmarks.model.conversation import FORMATS, TRIED, Format, Outcome, converse
 from benchmarks.model.engines import Engine, EngineMissing, load_engine
 from benchmarks.model.tasks import OWN_TASKS, Task, read_tasks, spread
 
 COLUMNS = ("tasks", "readable", "right at first", "within 3", "next tries", "repeated", "ended", "as fail", "in", "out")
+
+FORMATS_HELP = (
+    f"{','.join(form.name for form in FORMATS)}, or one that is tried: {', '.join(form.name for form in TRIED)}"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +89,7 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model", description=__doc__)
     parser.add_argument("model", type=Path, help="path of a GGUF file")
     parser.add_argument("--tasks", type=int, default=sys.maxsize, help="number of tasks, taken at even distances (all)")
-    parser.add_argument("--formats", type=_formats, default=FORMATS, help=f"{','.join(form.name for form in FORMATS)}")
+    parser.add_argument("--formats", type=_formats, default=FORMATS, help=FORMATS_HELP)
     parser.add_argument("--from-file", type=Path, default=OWN_TASKS, help="other tasks: see benchmarks/model/tasks.py")
     parser.add_argument("--save", type=Path, help="append each conversation to this file, as a line of JSON")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the engine (every core)")
@@ -93,7 +97,7 @@ def _options() -> argparse.ArgumentParser:
 
 
 def _formats(names: str) -> list[Format]:
-    known = {form.name: form for form in FORMATS}
+    known = {form.name: form for form in (*FORMATS, *TRIED)}
     unknown = [name for name in names.split(",") if name not in known]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown {', '.join(unknown)}: there are {', '.join(known)}")

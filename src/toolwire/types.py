@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from toolwire.protocols.base import Language as Language
     from toolwire.protocols.base import Thought as Thought
     from toolwire.protocols.user_prompt import PromptContent as PromptContent
+    from toolwire.protocols.xml.element import CallTag as CallTag
     from toolwire.runtime.done import Done as Done
     from toolwire.sandbox.answers import Recorded as Recorded
     from toolwire.sandbox.answers import Unanswered as Unanswered
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.failures import FailureKind as FailureKind
     from toolwire.vocabulary.kept_text import KeptText as KeptText
     from toolwire.vocabulary.kept_text import Spill as Spill
+    from toolwire.vocabulary.texts.variables import VariablesChange as VariablesChange
 
 _HOMES = {
     "AgentConfig": "agent.agent",
@@ -111,6 +113,7 @@ _HOMES = {
     "Base64Source": "vocabulary.blocks",
     "BlobResource": "vocabulary.blocks",
     "CallFuture": "mcp.tool_function",
+    "CallTag": "protocols.xml.element",
     "ContentBlock": "vocabulary.blocks",
     "ConversationInfo": "journal.conversation_info",
     "ConversationLease": "journal.ledger.conversation_leases",
@@ -187,6 +190,7 @@ _HOMES = {
     "TracedStream": "facade.toolkits.trace_toolkit",
     "Unanswered": "sandbox.answers",
     "UrlSource": "vocabulary.blocks",
+    "VariablesChange": "vocabulary.texts.variables",
     "Verdict": "permission.policy",
     "Visible": "catalogue.selection",
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from itertools import pairwise
 from typing import Any
 
+import openai
 import pytest
 from pydantic import BaseModel
 
@@ -24,9 +26,10 @@ from toolwire import (
     Store,
     ToolRegistry,
     ToolSpec,
+    protocols,
 )
 from toolwire.approvals import rule_for
-from toolwire.models import ModelFailed, Price, Request, Usage
+from toolwire.models import ModelFailed, OpenAIModel, Price, Request, Usage
 from toolwire.testing import ScriptedModel
 
 
@@ -61,6 +64,34 @@ async def test_the_output_is_the_models_last_call() -> None:
     agent: Agent[Report] = Agent("clerk", ScriptedModel([calls("report", total=3)]), output=Report)
     result = await agent.run("Report.")
     assert (result.stop, result.text, result.output) == ("answered", None, Report(total=3))
+
+
+@pytest.mark.parametrize("protocol", ["openai", "attp"])
+async def test_the_output_of_a_named_end_is_any_json_value(protocol: str, agent_store: Any) -> None:
+    for number, value in enumerate(["three", 3, None, {"total": [3]}]):
+        model = ScriptedModel([calls("answer", answer=value)], protocol=protocol)
+        agent = Agent("clerk", model, output="answer", store=agent_store)
+        for prompt in ("Count.", None):
+            result = await agent.run(prompt, conversation=f"c{number}")
+            assert (result.stop, result.output, len(model.requests)) == ("answered", value, 1)
+            assert result.text == (value if isinstance(value, str) else json.dumps(value))
+
+
+async def test_a_history_with_the_line_about_the_end_is_well_formed() -> None:
+    bank = Bank()
+    model = ScriptedModel([calls("pay", amount=5), calls("pay", amount=6), "Done."])
+    result = await Agent("clerk", model, bank.tools, ending_line=True).run("Pay.")
+    assert [message["role"] for message in result.messages] == ["user", *["assistant", "tool", "user"] * 2, "assistant"]
+    conversation_is_well_formed(result.messages)
+
+
+async def test_a_model_may_speak_a_text_protocol_with_an_option() -> None:
+    client = openai.AsyncOpenAI(api_key="none")
+    model = OpenAIModel("local", client=client, protocol=protocols.get("xml", tag="call"))
+    session = Session([], protocol=model.protocol)
+    assert "Write one <call>" in session.system_prompt
+    with pytest.raises(ConfigurationError, match="this model's API is that of 'openai'"):
+        OpenAIModel("local", client=client, protocol=protocols.get("anthropic"))
 
 
 @pytest.mark.parametrize(

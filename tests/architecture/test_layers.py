@@ -42,6 +42,7 @@ MORE = {
     "toolwire.builtin.code_execution": {"sandbox"},
     "toolwire.builtin.program_record": {"sandbox"},
     "toolwire.builtin.tool_groups": {"catalogue"},
+    "toolwire.catalogue.similar_names": {"sandbox/child"},
     "toolwire.cli.chat_models": {"models"},
     "toolwire.cli.commands.chat_command": {"models"},
     "toolwire.mcp.oauth.authorization_network": {"web"},

@@ -31,7 +31,6 @@ _DOORS = {
         "definition/tool.py",
     },
     "an answer of an MCP server that comes in": {"mcp/values/unread_messages.py"},
-    "a web page that comes in": {"web/page_reader.py"},
     "a model's reply that comes in": {"protocols/reading/strict_json.py"},
     "a value that a rule reads": {"permission/condition.py"},
 }
@@ -45,6 +44,7 @@ _BYTES = {
 """Modules that name the codec. All others take `utf8_bytes` and `utf8_text`."""
 
 _NAMES = {
+    "vocabulary/texts/invisible.py",  # leaves them out, with all that people do not see
     "protocols/grammar/characters.py",  # a grammar's class of characters leaves them out
     "vocabulary/texts/lone_surrogates.py",
     "session/portable_json.py",

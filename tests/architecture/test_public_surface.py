@@ -144,6 +144,7 @@ TYPES = [
     "Base64Source",
     "BlobResource",
     "CallFuture",
+    "CallTag",
     "ContentBlock",
     "ConversationInfo",
     "ConversationLease",
@@ -220,6 +221,7 @@ TYPES = [
     "TracedStream",
     "Unanswered",
     "UrlSource",
+    "VariablesChange",
     "Verdict",
     "Visible",
 ]

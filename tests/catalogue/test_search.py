@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from tests.patience import PATIENCE_S
+from toolwire.catalogue import search as search_module
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.search import ToolSearch
 from toolwire.catalogue.terms import THESAURUS, same_sense
 from toolwire.definition.from_schema import from_schema
+from toolwire.vocabulary.work_clock import CALL_DEADLINE, WorkClock, WorkLimit
 
 
 def entry(name: str, description: str = "", *, tags: tuple[str, ...] = (), **parameters: Any) -> Entry:
@@ -159,3 +162,45 @@ def test_the_table_of_words_is_small_and_says_no_word_twice_in_a_sense() -> None
     assert [sense for sense in senses if len(set(sense)) != len(sense) or len(sense) < 2] == []
     assert "remove" in same_sense()["delete"]
     assert "删除" in same_sense()["delete"]
+
+
+class Clock(WorkClock):
+    """A clock of work that is over after it was asked so often."""
+
+    asked = 0
+    ends_after = 3
+
+    @property
+    def is_over(self) -> bool:
+        Clock.asked += 1
+        return Clock.asked > Clock.ends_after
+
+
+def test_a_search_ends_in_time_and_the_next_goes_on_with_what_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = ToolSearch(lambda: TOOLS)
+    read: list[str] = []
+    real = search_module._document
+
+    def document(name: str, tool: Any) -> Any:
+        read.append(name)
+        return real(name, tool)
+
+    monkeypatch.setattr(search_module, "_document", document)
+    with monkeypatch.context() as patch:
+        patch.setattr(search_module, "WorkClock", Clock)
+        with pytest.raises(WorkLimit, match="the next search goes on"):
+            search.find("email", 5)
+    assert len(read) == Clock.ends_after
+    assert [each.name for each in search.find("email", 5)] == found("email")
+    assert sorted(read[: len(TOOLS)]) == sorted(each.name for each in TOOLS)
+
+
+def test_the_words_of_a_query_end_at_the_deadline_of_the_call() -> None:
+    search = ToolSearch(lambda: TOOLS)
+    assert search.find("email", 5)
+    token = CALL_DEADLINE.set(time.monotonic() - 1)
+    try:
+        with pytest.raises(WorkLimit):
+            search.find("email", 5)
+    finally:
+        CALL_DEADLINE.reset(token)

@@ -9,6 +9,8 @@ import pytest
 from tests.catalogue.names import MISSPELT, TOOLS, UNRELATED
 from tests.processor import milliseconds
 from toolwire.catalogue.similar_names import nearest, suggestion
+from toolwire.definition.naming import NAME_LIMIT
+from toolwire.sandbox.child.failures.nearest_name import LONGEST_NAME, WORDS_LIMIT, words_of
 
 TIME_MS = 1_000
 
@@ -38,6 +40,12 @@ def test_an_unrelated_name_finds_none(name: str) -> None:
         ("nameUser", ["username", "user_name"], "user_name"),
         ("查询天气", ["查询天气预报", "send"], "查询天气预报"),
         ("s" * 129, ["s" * 128], None),
+        ("s" * 128, ["s" * 127], "s" * 127),
+        # Two common words of three, whatever their length: another word of the same meaning.
+        ("calculate_triangle_area", ["compute_circle", "compute_triangle_area"], "compute_triangle_area"),
+        ("calculate_circle_area", ["compute_circle_area"], "compute_circle_area"),
+        ("git_pull", ["git_push"], None),
+        ("delete_user", ["create_user"], None),
     ],
 )
 def test_the_nearest_is_the_one_with_most_in_common(name: str, names: list[str], expected: str | None) -> None:
@@ -47,6 +55,15 @@ def test_the_nearest_is_the_one_with_most_in_common(name: str, names: list[str],
 def test_the_first_of_equally_near_names_is_taken() -> None:
     assert nearest("list_file", ["list_files", "list_filed"]) == "list_files"
     assert nearest("list_file", ["list_filed", "list_files"]) == "list_filed"
+
+
+@pytest.mark.parametrize("count", [WORDS_LIMIT, WORDS_LIMIT + 1])
+def test_words_count_up_to_the_limit(count: int) -> None:
+    assert len(words_of("_".join(["word"] * count))) == WORDS_LIMIT
+
+
+def test_a_name_may_be_as_long_as_that_of_a_tool() -> None:
+    assert LONGEST_NAME == NAME_LIMIT
 
 
 def test_a_suggestion_is_a_question_or_nothing() -> None:

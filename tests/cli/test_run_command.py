@@ -256,7 +256,7 @@ Hint: There is no `ad`. Did you mean the tool `add(a, b=...)`?
     ),
 }
 SLOW = "Do not send the same program again: it would take as long. Write one that does less.\n"
-AGAIN = "Do not send the same program again: it would fail the same way. Write another one.\n"
+AGAIN = "Do not send the same program again: it would fail the same way. Correct it and send the whole program.\n"
 
 
 @pytest.mark.parametrize(("code", "shown"), PROGRAMS.values(), ids=PROGRAMS.keys())

@@ -77,10 +77,13 @@ def test_the_page_advises_on_every_protocol() -> None:
 
 def test_the_examples_run_and_give_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "protocols_page"}
-    encoded, tagged, prompt, in_text, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    encoded, tagged, own_tag, prompt, in_text, shown = blocks
     for block in (encoded, tagged):
         exec(compile(block, "docs/protocols.md", "exec", dont_inherit=True), names)
         assert capsys.readouterr().out == f"{block.rpartition('# ')[2].rstrip()}\n"
+    exec(compile(own_tag, "docs/protocols.md", "exec", dont_inherit=True), names)
+    assert re.findall(r"# (.+)", own_tag) == capsys.readouterr().out.splitlines()
     exec(compile(prompt, "docs/protocols.md", "exec", dont_inherit=True), names)
     assert names["prompt"].splitlines()[1] == "search(query: string): Searches the catalogue."
     exec(compile(in_text, "docs/protocols.md", "exec", dont_inherit=True), names)

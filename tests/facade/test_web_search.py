@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Literal
@@ -11,10 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import ConfigurationError, ToolRegistry, ToolResult, WebSearchTool
 from toolwire.facade.built_in.web_search_tool import COUNT_LIMIT
 from toolwire.web import searching
+from toolwire.web.fetching import URL_LIMIT
 
 Name = Literal["bocha", "tavily", "brave", "searxng"]
 VARIABLES = ("BOCHA_API_KEY", "TAVILY_API_KEY", "BRAVE_API_KEY", "SEARXNG_URL")
@@ -249,6 +252,7 @@ async def test_wrong_arguments_are_told_and_nothing_is_sent(arguments: dict[str,
         ({}, "302 Found", "the search engine bocha answered 302"),
         (b"<html>", "200 OK", "the search engine bocha did not answer with JSON"),
         (b"[]", "200 OK", "the search engine bocha did not answer with JSON"),
+        (b"[" * 100_000, "200 OK", "the search engine bocha did not answer with JSON"),
     ],
 )
 async def test_a_refusal_is_found_in_the_status_and_in_the_code(body: object, status: str, why: str) -> None:
@@ -286,6 +290,14 @@ async def test_a_field_has_at_most_the_limit_of_characters(length: int, kept: in
     async with serving(replying(found)) as server:
         snippet = (await search("tavily", server)).data[0]["snippet"]
     assert (len(snippet), snippet.endswith("y")) == (kept, length == kept)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_result_whose_url_cannot_be_fetched_is_left_out(more: int) -> None:
+    url = "https://example.org/" + "x" * (URL_LIMIT - 20 + more)
+    async with serving(replying({"results": [{"url": url}, {"url": URL}]})) as server:
+        found = (await search("tavily", server)).data
+    assert [each["url"] for each in found] == [url, URL][more:]
 
 
 async def test_a_long_answer_and_a_slow_engine_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,6 +349,7 @@ def test_without_a_variable_the_developer_reads_which_there_are() -> None:
 async def test_ddgs_needs_no_key_and_gives_the_same_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in answers: the package asks hosts of the internet."""
     asked: list[tuple[str, dict[str, Any]]] = []
+    hung = threading.Event()
     from ddgs import exceptions
 
     class DDGS:
@@ -344,6 +357,8 @@ async def test_ddgs_needs_no_key_and_gives_the_same_shape(monkeypatch: pytest.Mo
             asked.append((query, given))
             if query == "nothing":
                 raise exceptions.DDGSException("No results found.")
+            if query == "hangs":
+                hung.wait(PATIENCE_S)
             if query == "down":
                 raise exceptions.DDGSException("no engine answers")
             return [{"title": "Tide", "href": URL, "body": "High at noon"}]
@@ -357,6 +372,10 @@ async def test_ddgs_needs_no_key_and_gives_the_same_shape(monkeypatch: pytest.Mo
     found = await registry.ainvoke("web_search", {"query": "tide", "freshness": "oneWeek", "count": 3})
     none = await registry.ainvoke("web_search", {"query": "nothing"})
     down = await registry.ainvoke("web_search", {"query": "down"})
+    monkeypatch.setattr(searching, "DEADLINE_S", 0.1)
+    hangs = await registry.ainvoke("web_search", {"query": "hangs"})
+    hung.set()
+    assert hangs.error == "the search engines of ddgs cannot be reached"
     shape = {"title": "Tide", "url": URL, "snippet": "High at noon", "summary": "", "site": "example.org"}
     assert found.data == [{**shape, "published": ""}]
     assert asked[0] == ("tide", {"timelimit": "w", "max_results": 3})

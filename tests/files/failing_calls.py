@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.files.killed_writes import reopen
 from toolwire.files import disk as disk_module
 from toolwire.files.beneath import open_by_kernel
 from toolwire.files.disk import Disk
@@ -71,7 +72,8 @@ OPERATIONS: dict[str, Callable[[Disk], object]] = {
 def faults(folder: Path, operation: str, code: int, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> int:
     """Makes each system call of the operation fail in turn. Returns the number of the calls.
 
-    Checks after each that every file is whole, and that nothing else is left after reopening.
+    Checks after each that every file is whole, that one failure leaves no new folder, and that nothing else is left
+    after reopening.
     """
     number = 0
     while True:
@@ -86,6 +88,8 @@ def faults(folder: Path, operation: str, code: int, fault: Fault, monkeypatch: p
             _attempt(work, operation, calls, monkeypatch)
             has_failed = calls.has_failed
         _check(work, operation, has_failed=has_failed)
+        if fault == "once":
+            assert _empty_folders(work) == []
         if not has_failed:
             return number - 1
 
@@ -112,7 +116,7 @@ def _killed(work: Path, operation: str, calls: Calls, monkeypatch: pytest.Monkey
 
 
 def _check(work: Path, operation: str, *, has_failed: bool) -> None:
-    Disk({"workspace": str(work)}).close()
+    reopen(work)
     files = {path.relative_to(work).as_posix(): path.read_bytes() for path in work.rglob("*") if path.is_file()}
     before = {"a": OLD}
     after = {
@@ -122,3 +126,7 @@ def _check(work: Path, operation: str, *, has_failed: bool) -> None:
         "delete": {},
     }[operation]
     assert files in ((before, after) if has_failed else (after,))
+
+
+def _empty_folders(work: Path) -> list[str]:
+    return [path.name for path in work.rglob("*") if path.is_dir() and not any(path.iterdir())]

@@ -74,7 +74,7 @@ def torn_by(folder: Path, write: Write, kills: int, seed: int) -> Torn:
         found.kills += 1
         found.torn += (folder / "file").read_bytes() not in CONTENTS
         found.left += len(list(folder.iterdir())) - 1
-        Disk({"workspace": str(folder)}).close()
+        reopen(folder)
         found.left_after_reopening += len(list(folder.iterdir())) - 1
         for path in folder.iterdir():
             if path.name != "file":
@@ -82,6 +82,13 @@ def torn_by(folder: Path, write: Write, kills: int, seed: int) -> Torn:
     return found
 
 
+def reopen(folder: Path) -> None:
+    """Opens the folder as a service with the right to write does."""
+    disk = Disk({"workspace": str(folder)})
+    disk.sweep(["workspace"])
+    disk.close()
+
+
 def sweep_at_once() -> None:
-    """Lets an opening remove files that a kill left a moment ago."""
+    """Lets a sweep remove files that a kill left a moment ago."""
     disk_module.STALE_S = -1.0

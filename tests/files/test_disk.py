@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.files.races import raced
+from toolwire import DiskFileSystem, workspace_tools
 from toolwire.files import disk as disk_module
 from toolwire.files.beneath import Open, open_by_kernel, open_by_steps
 from toolwire.files.disk import FILE_LIMIT_BYTES, Disk
@@ -179,13 +180,25 @@ def test_a_write_that_fails_leaves_the_old_file_whole(
     assert disk.read(path) == b"old"
 
 
-def test_opening_removes_old_unfinished_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".toolwire-tmp-1").write_text("half")
-    Disk({"workspace": str(tmp_path)}).close()
-    assert (tmp_path / ".toolwire-tmp-1").exists()
+def test_a_handle_that_may_write_removes_old_unfinished_files_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = tmp_path / ".toolwire-tmp-1"
+    half.write_text("half")
+    workspace_tools(tmp_path)
+    assert half.exists()
     monkeypatch.setattr(disk_module, "STALE_S", -1.0)
-    Disk({"workspace": str(tmp_path)}).close()
-    assert not (tmp_path / ".toolwire-tmp-1").exists()
+    workspace_tools(tmp_path, read_only=True)
+    assert half.exists()
+    system = DiskFileSystem(workspace_dir=tmp_path, userinput_dir=tmp_path)
+    system.create_handle([{"prefix": "/userinput/", "ops": {"write", "delete"}}])
+    assert half.exists()
+    system.create_handle([{"prefix": "/workspace/", "ops": {"write"}}])
+    assert not half.exists()
+    half.write_text("half")
+    system.create_handle([{"prefix": "/workspace/", "ops": {"write"}}])
+    assert half.exists()
+    system.close()
 
 
 def test_a_name_with_another_spelling_is_not_created(disk: Disk) -> None:

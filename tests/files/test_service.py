@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from toolwire import (
     ToolResult,
     workspace_tools,
 )
+from toolwire.files import disk as disk_module
+from toolwire.files import quota as quota_module
 from toolwire.files import service as service_module
+from toolwire.files.paths import FilePath
 from toolwire.files.readable import READ_LIMIT_BYTES
 
 ALL = {"list", "file", "read_file", "read_binary", "read_re", "write", "delete"}
@@ -116,16 +120,50 @@ def test_a_page_has_at_most_1000_entries(service: FileDomainService, tmp_path: P
 
 @pytest.mark.threat(37)
 def test_a_run_writes_at_most_its_limits(service: FileDomainService, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (service_module.RUN_LIMIT_BYTES, service_module.RUN_LIMIT_FILES) == (1024**3, 10_000)
-    monkeypatch.setattr(service_module, "RUN_LIMIT_BYTES", 10)
+    assert (quota_module.RUN_LIMIT_BYTES, quota_module.RUN_LIMIT_FILES) == (1024**3, 10_000)
+    monkeypatch.setattr(quota_module, "RUN_LIMIT_BYTES", 10)
     service.write("/workspace/a", "x" * 10)
-    with pytest.raises(FileRefused, match="a run may write"):
+    with pytest.raises(FileRefused, match="a run may write 10 bytes"):
         service.write("/workspace/b", "x")
-    monkeypatch.setattr(service_module, "RUN_LIMIT_BYTES", 1_000)
-    monkeypatch.setattr(service_module, "RUN_LIMIT_FILES", 2)
+    monkeypatch.setattr(quota_module, "RUN_LIMIT_BYTES", 1_000)
+    monkeypatch.setattr(quota_module, "RUN_LIMIT_FILES", 2)
     service.write("/workspace/b", "x")
+    with pytest.raises(FileRefused, match="and 2 files and new folders"):
+        service.write("/workspace/c", "x")
+
+
+@pytest.mark.threat(37)
+def test_folders_that_a_write_or_a_move_makes_count(
+    service: FileDomainService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.write("/workspace/a", "x")
+    monkeypatch.setattr(quota_module, "RUN_LIMIT_FILES", 6)
+    deep = "/workspace" + "/n" * 200
+    for refused in (lambda: service.move("/workspace/a", f"{deep}/a"), lambda: service.write(f"{deep}/b", "x")):
+        with pytest.raises(FileRefused, match="a run may write"):
+            refused()
+        # A refused operation counts nothing, and leaves no folder.
+        assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["a"]
+    service.move("/workspace/a", "/workspace/1/2/a")
+    service.write("/workspace/3/4/b", "x")
     with pytest.raises(FileRefused, match="a run may write"):
         service.write("/workspace/c", "x")
+
+
+def test_a_write_into_a_folder_that_a_refused_one_removes_makes_it_again(
+    service: FileDomainService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, folder = disk_module._held, tmp_path / "workspace/new"
+    removals = [folder]
+
+    def held(path: FilePath, *folders: int) -> AbstractContextManager[None]:
+        while removals:
+            removals.pop().rmdir()
+        return real(path, *folders)
+
+    monkeypatch.setattr(disk_module, "_held", held)
+    service.write("/workspace/new/a", "x")
+    assert (folder / "a").read_text() == "x"
 
 
 @pytest.mark.threat(37)

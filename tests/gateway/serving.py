@@ -7,20 +7,24 @@ import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from tests.patience import PATIENCE_S, until
+from toolwire.gateway.http.connections import Port, PortConnection
+from toolwire.gateway.server_limits import ServerLimits
 
 MODERN = "2026-07-28"
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Generator[int]:
-    """Serves the application on this machine, and yields the port."""
-    config = uvicorn.Config(app, port=0, lifespan="on", log_level="warning", timeout_graceful_shutdown=1)
+def serving(app: ASGIApp, limits: ServerLimits | None = None) -> Generator[int]:
+    """Serves the application on this machine, and yields the port. With limits, it is a port as of `run_http`."""
+    http: Any = "auto" if limits is None else partial(PortConnection, Port(limits))
+    config = uvicorn.Config(app, port=0, http=http, lifespan="on", log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.serving import raw, serving
 from toolwire import ToolServer
-from toolwire.gateway.http_guard import HttpGuard
+from toolwire.gateway.http.header_guard import HttpGuard
 
 ran: list[int] = []
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from tests.patience import PATIENCE_S
-from toolwire.gateway.http_process import _listening
+from toolwire.gateway.http.process import _listening
 
 
 async def test_no_part_of_an_answer_waits_for_the_acknowledgement_of_the_part_before() -> None:

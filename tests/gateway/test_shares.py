@@ -121,7 +121,7 @@ async def test_one_principal_cannot_have_all_subscriptions_of_a_server(tmp_path:
 
 
 async def test_one_principal_cannot_have_all_streams(tmp_path: Path, registry: ToolRegistry) -> None:
-    with served(tmp_path, registry, share=0.001) as url:
+    with served(tmp_path, registry, share=0.001, connections=100_000) as url:
         async with AsyncExitStack() as stack:
             mallory = await stack.enter_async_context(client_of(url, "mallory"))
             ann = await stack.enter_async_context(client_of(url, "ann"))

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.conformance_resources import PNG, resource_server, text_field
 from toolwire import CallContext, InputRequired, MCPClient, Question, ToolRegistry, ToolServer, ToolSpec
-from toolwire.gateway.http_app import Access, http_app
+from toolwire.gateway.http.app import Access, http_app
 from toolwire.gateway.server_limits import ServerLimits
 
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="

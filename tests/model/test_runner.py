@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from benchmarks.model import __main__ as runner
-from benchmarks.model.conversation import FORMATS, Format, Outcome, converse
+from benchmarks.model.conversation import (
+    FORMATS,
+    TRIED,
+    Format,
+    Outcome,
+    converse,
+    prompt_of,
+    read_reply,
+    session_for,
+)
 from benchmarks.model.engines import RETRY_TEMPERATURE, Answer, EngineMissing
 from benchmarks.model.tasks import OWN_TASKS, Task, read_tasks, spread
 
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Reply, ToolCall
 
 CALL = '<tool_call>\n{"name": "country_info.capital", "arguments": {"country": "Italy"}}\n</tool_call>'
 WRONG = CALL.replace('"country"', '"land"')
@@ -160,3 +173,37 @@ def test_a_missing_model_or_engine_is_told_with_what_to_do(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EngineMissing, match="uv pip install"):
         runner.load_engine(model, threads=1)
+
+
+PROGRAM = "thought = \"Go.\"\n\n[tool_call]\nstatus = \"success\"\ntarget = \"go\"\ncode = '''\n{}\n'''\n"
+
+
+def test_programs_of_one_reply_run_as_one_in_the_form_that_joins_them() -> None:
+    several = Reply(calls=tuple(ToolCall("code_execution", {"code": code}) for code in ("x = 1", "print(x)")))
+    reading: Any = SimpleNamespace(protocol=SimpleNamespace(parse=lambda text, tools: several), tools=[])
+    (joined,) = read_reply("", reading, "joined").calls
+    assert joined.arguments == {"code": "x = 1\nprint(x)"}
+    one = replace(several, calls=several.calls[:1])
+    reading.protocol.parse = lambda text, tools: one
+    assert read_reply("", reading, "joined") == one
+    assert read_reply("text", reading, "") == "text"
+
+
+def test_the_example_answers_from_the_program_in_the_form_that_tries_it() -> None:
+    session = session_for(task(), "attp", [], "answer")
+    assert "\nanswer(answer=" in session.system_prompt
+    prompt = prompt_of(session, "answer")
+    assert "answer(answer=" not in prompt
+    assert re.search(r"^answer\(first\)$|^answer\(f\"", prompt, re.MULTILINE)
+    engine = Scripted(PROGRAM.format("first = country_info_capital(country='Italy')\nanswer(first)"))
+    outcome = outcome_of(engine, TRIED[1])
+    assert engine.asked[0][0]["content"] == prompt
+    assert (outcome.format, outcome.solved_at, outcome.ending) == ("attp+answer", 1, "text")
+
+
+def test_a_program_has_the_variables_of_the_one_before_in_the_form_that_keeps_them() -> None:
+    engine = Scripted(
+        PROGRAM.format("where = 'Italy'\n1 / 0"), PROGRAM.format("country_info_capital(country=where)"), "x"
+    )
+    assert outcome_of(engine, TRIED[2]).solved_at == 2
+    assert runner._formats("attp,attp+joined") == [FORMATS[2], TRIED[0]]

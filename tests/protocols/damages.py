@@ -104,12 +104,11 @@ def keys_swapped_or_missing(reply: Written, chance: random.Random) -> str:
 
 
 def two_documents(reply: Written, chance: random.Random) -> str:
+    """The first counts alone: the second is cut off, or an example that the model made up goes before it."""
     second = text_of(written(chance))
-    return (
-        text_of(reply)
-        + chance.choice(["", "\n", "\n---\n\n", "\nAnother one:\n"])
-        + second[: chance.choice([None, len(second) // 2])]
-    )
+    half = second[: len(second) // 2]
+    between = chance.choice(["\n", "\nRequest: Another one.\nReply:\n", "\n请求：再来一次。\n回复：\n"])
+    return text_of(reply) + between + (half if between == "\n" else chance.choice([half, second]))
 
 
 def odd_status(reply: Written, chance: random.Random) -> str:

@@ -54,8 +54,8 @@ def book_table(guests: int, /, *, when: str) -> bool:
 
 DOCUMENT = re.compile(r"^thought = .*?^(?:'''|message = [^\n]*)\n", re.DOTALL | re.MULTILINE)
 HEADINGS = {
-    "en": ["Core rules", "Tools", "Modules", "Templates", "Constraints", "Example that succeeds", "Example that fails"],
-    "zh": ["核心规则", "工具", "模块", "模板", "约束", "成功示例", "失败示例"],
+    "en": ["Core rules", "Tools", "Modules", "Templates", "Constraints", "Example that fails", "Example that succeeds"],
+    "zh": ["核心规则", "工具", "模块", "模板", "约束", "失败示例", "成功示例"],
 }
 
 PROMPT = '''\
@@ -102,6 +102,15 @@ message = "[why not, and what could be done instead]"
 - Triple quotes inside the code are """, never \'\'\'.
 - Beyond the tools: status "fail"; message gives the reason and another way.
 
+## Example that fails
+Request: Book a table for two tonight.
+Reply:
+thought = "No listed tool can book a table."
+
+[tool_call]
+status = "fail"
+message = "I have no tool that books tables. Please call the restaurant."
+
 ## Example that succeeds
 Request: Count a file's lines.
 Reply:
@@ -126,15 +135,6 @@ first = count_lines(path="/data/report.txt")
 second = count_lines(path="/data/notes.txt")
 __result__ = [first, second]
 \'\'\'
-
-## Example that fails
-Request: Book a table for two tonight.
-Reply:
-thought = "No listed tool can book a table."
-
-[tool_call]
-status = "fail"
-message = "I have no tool that books tables. Please call the restaurant."
 '''.replace("ALL_MODULES", " ".join(PROGRAM_MODULES))
 
 
@@ -186,8 +186,8 @@ def test_templates_and_examples_are_replies_that_parse_and_compile(
     assert [(len(reply.calls), reply.failure is None, reply.problems) for reply in replies] == [
         success,
         failure,
-        *examples,
         failure,
+        *examples,
     ]
     for reply in replies:
         assert (reply.thought.count("\n") == 4) is (thought == "full")
@@ -205,7 +205,7 @@ def test_the_seven_parts_stand_in_order(language: Language) -> None:
 
 def example_code(tools: list[Any]) -> str:
     prompt = ATTP.describe(tools)
-    return str(ATTP.parse(DOCUMENT.findall(prompt)[-2]).calls[0].arguments["code"])
+    return str(ATTP.parse(DOCUMENT.findall(prompt)[-1]).calls[0].arguments["code"])
 
 
 @pytest.mark.requirement("attp.prompt.example-success", "attp.prompt.template-several")

@@ -10,6 +10,7 @@ import pytest
 from tests.protocols.damages import DAMAGES, PROSE, Damage
 from tests.protocols.replies import RESULTS, TRIPLES, Written, lines_of, program, text_of, written
 from toolwire.protocols import get
+from toolwire.protocols.base import CALL_LIMIT
 from toolwire.vocabulary.calls import Reply
 
 ATTP = get("attp")
@@ -306,7 +307,8 @@ def test_json_with_the_keys_of_attp_is_read() -> None:
             WHOLE.replace('"success"', '"OK"'),
             [("line 4", "The status 'OK' was read as \"success\": the reply has code.")],
         ),
-        (WHOLE + OTHER, [("line 10", "Only the first of 2 documents was run.")]),
+        (f"{WHOLE}\nRequest: go on\n{OTHER}", [("line 12", "Only the first of 2 documents was run.")]),
+        (f"{WHOLE}\n{WHOLE}", [("line 11", "The same program stands in several documents; it runs once.")]),
     ],
 )
 def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str, str]]) -> None:
@@ -314,6 +316,92 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
     assert [(problem.place, problem.message) for problem in parsed.problems] == problems
     assert all(problem.repaired for problem in parsed.problems)
     assert len(parsed.calls) == 1
+
+
+PRINTS = WHOLE.replace("__result__ = x", "print(x)")
+THIRD = OTHER.replace("other()", "third()")
+TWO_RUN = "2 documents have programs: each runs once the one before it has finished."
+TWO = "Two documents stand in the reply, and it is not clear which is meant. Write one, without a code fence."
+
+
+@pytest.mark.parametrize(
+    ("reply", "programs", "told"),
+    [
+        (WHOLE + OTHER, "f other", [TWO_RUN]),
+        (f"{PRINTS}\n\n{OTHER}\n{THIRD}\n\n", "f other third", [TWO_RUN.replace("2", "3")]),
+        (
+            f"{WHOLE}{OTHER}{WHOLE}",
+            "f other",
+            [TWO_RUN, "The same program stands in several documents; it runs once."],
+        ),
+        (
+            f"{WHOLE}{OTHER}请求：go on\n回复：\n{THIRD}",
+            "f other",
+            [TWO_RUN, "Only the first 2 of 3 documents were run."],
+        ),
+        (WHOLE + OTHER.replace("other()", "other()\nthought = 1"), "f other", [TWO_RUN]),
+    ],
+    ids=["two", "three", "the first again", "goes on", "a line like a document's"],
+)
+def test_programs_with_thoughts_of_their_own_all_run_in_order(reply: str, programs: str, told: list[str]) -> None:
+    parsed = ATTP.parse(reply)
+    assert [call.arguments["code"].split()[2][:-2] for call in parsed.calls] == programs.split()
+    assert [problem.message for problem in parsed.problems] == told
+    assert parsed.is_sequence
+
+
+@pytest.mark.parametrize("first", [WHOLE, PRINTS], ids=["a result", "prints"])
+@pytest.mark.parametrize("second", [OTHER, OTHER[:-20]], ids=["whole", "cut off"])
+@pytest.mark.parametrize("fence", ["", "```"])
+@pytest.mark.parametrize("asked_for", ["Request: And then?\nReply:", "请求：然后呢？\n回复：", "Request: more"])
+def test_a_request_that_the_model_made_up_ends_the_reply(first: str, second: str, fence: str, asked_for: str) -> None:
+    opening = f"{fence}toml\n" if fence else ""
+    parsed = ATTP.parse(f"{opening}{first}{fence}\n{asked_for}\n{opening}{second}{fence}\n")
+    assert [call.arguments["code"] for call in parsed.calls] == [code_of(first)]
+    losses = [problem.message for problem in parsed.problems if problem.is_loss]
+    assert losses == ["Only the first of 2 documents was run."]
+    assert not parsed.is_sequence
+
+
+@pytest.mark.threat(24)
+@pytest.mark.parametrize(
+    "between",
+    ["Then:", "Result: 5", "---", "5", "<tool_result>5</tool_result>", "Observation: 5", "5\nRequest: go on"],
+)
+def test_what_else_stands_between_two_documents_refuses_them(between: str) -> None:
+    parsed = ATTP.parse(f"{WHOLE}\n{between}\n\n{OTHER}")
+    assert (parsed.calls, [problem.message for problem in parsed.problems]) == ((), [TWO])
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        OTHER[: OTHER.rindex("'''")],
+        OTHER.replace("success", "fail"),
+        OTHER.replace("x = other()", "x = ("),
+        OTHER.replace("status", "extra = 1\nstatus"),
+        f"{OTHER}Then:\n",
+        f"{OTHER}'''\n",
+        f"# again\n{OTHER}",
+    ],
+    ids=["cut off", "a failure", "no Python", "another key", "prose behind", "quotes behind", "a comment between"],
+)
+def test_the_control_documents_that_are_not_whole_programs_are_left_out(rest: str) -> None:
+    parsed = ATTP.parse(f"{WHOLE}\n{rest}")
+    assert [call.arguments["code"] for call in parsed.calls] == ["x = f()\n__result__ = x\n"]
+    assert any(problem.is_loss for problem in parsed.problems)
+    assert not parsed.is_sequence
+
+
+def test_a_reply_has_only_so_many_programs() -> None:
+    def documents(count: int) -> str:
+        return "\n".join(OTHER.replace("other()", f"other({number})") for number in range(count))
+
+    assert len(ATTP.parse(documents(CALL_LIMIT)).calls) == CALL_LIMIT
+    refused = ATTP.parse(documents(CALL_LIMIT + 1))
+    assert [problem.message for problem in refused.problems] == [
+        "The reply makes more than 64 calls. Make fewer at a time."
+    ]
 
 
 TABLE = OTHER[OTHER.index("[tool_call]") :]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import ToolCall
 from toolwire.protocols import get
+from toolwire.protocols.attp.stream import LATER_LIMIT
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted
 
 ATTP = get("attp")
@@ -66,3 +68,37 @@ def test_the_calls_arguments_are_those_of_the_reply() -> None:
     stream = ATTP.stream()
     ended = [event for event in stream.feed(REPLY) if isinstance(event, CallEnded)]
     assert [type(event.call) for event in ended] == [ToolCall]
+
+
+LATER = REPLY.replace('"b"', '"c"')
+TABLE = LATER[LATER.index("[tool_call]") :]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    ("rest", "count"),
+    [
+        (f"\n{LATER}", 2),
+        (f"\n{LATER}\n{REPLY}\n{LATER.replace('Look', 'And')}\n{LATER.replace('print', 'len')}", 3),
+        (f"\nRequest: And c.\nReply:\n{LATER}", 1),
+        (f"\nThen:\n{LATER}", 1),
+    ],
+    ids=["a second", "some twice", "a request", "prose"],
+)
+def test_each_program_that_is_read_is_told(rest: str, count: int, size: int) -> None:
+    text, stream = REPLY + rest, ATTP.stream()
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    events = [event for piece in pieces for event in stream.feed(piece)]
+    ended = [(event.index, event.call) for event in events if isinstance(event, CallEnded)]
+    assert stream.reply() == ATTP.parse(text)
+    assert len(ended) == count
+    assert stream.reply().is_refused or ended == list(enumerate(stream.reply().calls))
+    assert [event.index for event in events if isinstance(event, CallStarted)] == list(range(count))
+
+
+def test_later_programs_are_told_up_to_a_size() -> None:
+    rest = f"{LATER}\n{LATER.replace('print', 'len')}"
+    for size, count in ((0, 3), (LATER_LIMIT // 2, 3), (LATER_LIMIT, 2)):
+        stream = ATTP.stream()
+        events = stream.feed(REPLY.replace("Look", "x" * size) + "\n" + rest)
+        assert (len(stream.reply().calls), sum(isinstance(event, CallEnded) for event in events)) == (3, count)

@@ -333,10 +333,15 @@ def test_a_model_that_is_held_by_a_grammar_can_end(name: str) -> None:
     assert not Gbnf(get(name).grammar([search])).accepts(str(get(name).render([ToolCall("answer", {"answer": "x"})])))
 
 
-ENDED = ['answer(answer="x")\n', 'answer("x")\n', 'first = search(query="q")\nanswer(answer="x")\n']
+ENDED = [
+    'answer(answer="x")\n',
+    'answer("x")\n',
+    "answer(answer=[1, None])\n",
+    'first = search(query="q")\nanswer(answer="x")\n',
+]
 NOT_ENDED = [
     "answer()\n",
-    "answer(answer=1)\n",
+    "answer(answer=x)\n",
     'answer(answer="x")\n__result__ = search(query="q")\n',
     'search(query="q")\n',
 ]

@@ -347,7 +347,7 @@ def test_no_call_is_taken_out_of_a_result(data: Any) -> None:
     call = ToolCall("search", {})
     text = PROTOCOL.format([ToolResult(True, data, call=call), ToolResult(False, error=str(data), call=call)])
     assert PROTOCOL.parse(text).calls == ()
-    assert json.loads(text.split("\n")[1]) == {"name": "search", "content": data}
+    assert json.loads(text.split("\n")[1]) == {"result_of": "search", "content": data}
 
 
 @given(st.text() | st.text('{}[]:,"\\ \n<>/`tool_cangume|think', max_size=60) | st.binary(max_size=40))
@@ -363,8 +363,8 @@ def test_a_result_is_one_object_between_tags() -> None:
         ToolResult.failed("tool_error", "no </tool_response> here", hint="Ask again.", call=call),
     ]
     assert PROTOCOL.format(results) == (
-        '<tool_response>\n{"name": "search", "content": [{"title": "你好"}]}\n</tool_response>\n'
-        '<tool_response>\n{"name": "search", "error": "no <\\/tool_response> here\\nAsk again."}\n</tool_response>'
+        '<tool_response>\n{"result_of": "search", "content": [{"title": "你好"}]}\n</tool_response>\n'
+        '<tool_response>\n{"result_of": "search", "error": "no <\\/tool_response> here\\nAsk again."}\n</tool_response>'
     )
 
 

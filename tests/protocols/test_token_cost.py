@@ -60,12 +60,14 @@ ONE_TOOL_TOKENS: list[tuple[str, Language, Thought, int]] = [
     ("attp", "en", "full", 738),
     ("attp", "zh", "short", 648),
     ("attp", "zh", "full", 801),
-    ("xml", "en", "short", 288),
-    ("xml", "zh", "short", 304),
+    ("xml", "en", "short", 308),
+    ("xml", "zh", "short", 324),
     ("json", "en", "short", 236),
     ("json", "zh", "short", 250),
 ]
-"""Most tokens of a prompt for one tool: 5 % more than when it had one example instead of two."""
+"""Most tokens of a prompt for one tool: 5 % more than when it had one example instead of two. `xml` has 20 more for a
+filled list.
+"""
 
 
 @pytest.mark.parametrize(("name", "language", "thought", "most"), ONE_TOOL_TOKENS)

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from toolwire import Session
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
+from toolwire.protocols.streaming import CallEnded
 from toolwire.protocols.xml.element import SPLIT_END
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
@@ -397,3 +399,116 @@ def test_deep_or_long_text_stays_text_or_is_refused(text: str) -> None:
     for name in ("rows", "count", "filter", "any"):
         reply = read(f"<{name}><![CDATA[{text}]]></{name}>")
         assert reply.calls[0].arguments == {name: text} if reply.calls else reply.is_refused
+
+
+LISTED = "Its values between commas were read as a list."
+LISTS = from_schema(
+    "t",
+    "A tool.",
+    {
+        "type": "object",
+        "properties": {
+            "rows": {"type": "array", "items": {"type": "integer"}},
+            "ratios": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}]},
+            "flags": {"type": "array", "items": {"type": ["boolean", "null"]}},
+            "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "boolean"}]},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "mixed": {"type": "array", "items": {"type": ["integer", "string"]}},
+            "nested": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+            "both": {"type": ["array", "string"], "items": {"type": "integer"}},
+            "free": {"type": "array"},
+            "point": {"type": "object", "properties": {"at": {"type": "array", "items": {"type": "number"}}}},
+        },
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("rows", "2, 3, 4", [2, 3, 4]),
+        ("rows", "\n -2,3 ,\n4\n", [-2, 3, 4]),
+        ("ratios", "1, 2.5, 1e3", [1, 2.5, 1e3]),
+        ("flags", "true, False, None", [True, False, None]),
+        ("pair", "3, true", [3, True]),
+        ("point", "<at>1, 2.5</at>", {"at": [1, 2.5]}),
+        ("rows", "2", "2"),
+        ("rows", "2, 3,", "2, 3,"),
+        ("rows", "2, 3.5", "2, 3.5"),
+        ("rows", "2, x", "2, x"),
+        ("rows", "02, 3", "02, 3"),
+        ("rows", "2 3", "2 3"),
+        ("flags", "1, 0", "1, 0"),
+        ("names", "Oslo, Lima", "Oslo, Lima"),
+        ("names", "2, 3", "2, 3"),
+        ("mixed", "2, 3", "2, 3"),
+        ("nested", "2, 3", "2, 3"),
+        ("both", "2, 3", "2, 3"),
+        ("free", "2, 3", "2, 3"),
+        ("pair", "3, true, 4", "3, true, 4"),
+    ],
+)
+def test_numbers_and_booleans_between_commas_are_a_list_by_the_schema(name: str, text: str, value: object) -> None:
+    call = wrapped(f"<{name}>{text}</{name}>")
+    reply = XML.parse(call, [LISTS])
+    assert [dict(found.arguments) for found in reply.calls] == [{name: value}]
+    assert (LISTED in repairs(reply)) == (not isinstance(value, str))
+    stream = XML.stream([LISTS])
+    for character in call:
+        stream.feed(character)
+    assert stream.reply() == reply
+
+
+def test_a_list_of_texts_that_was_not_split_is_refused_with_its_form() -> None:
+    def visit(cities: list[str]) -> None:
+        """Visits cities."""
+
+    turn = Session([visit], protocol="xml").run_turn(wrapped("<cities>Oslo, Lima</cities>", name="visit"))
+    assert '"Oslo, Lima"' not in turn.text.partition("write ")[0]
+    assert 'write ["Oslo", "Lima"], or ["Oslo, Lima"] if it is one item.' in turn.text
+
+
+FENCED = "```xml\n{}\n```\n"
+FENCES_NOTE = "The code fences around the calls were left out."
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (FENCED.format(wrapped("<count>1</count>")) + "\n" + FENCED.format(wrapped("<count>2</count>")), 2),
+        (FENCED.format(wrapped("<count>1</count>")) * 3, 3),
+        (FENCED.format(wrapped("<text><![CDATA[a\n```\nb]]></text>")) + FENCED.format(wrapped("")), 2),
+        (FENCED.format("<tool_calls>" + wrapped("") + wrapped("") + "</tool_calls>") + FENCED.format(wrapped("")), 3),
+    ],
+    ids=["two", "three", "a fence in a value", "several in one"],
+)
+def test_several_fences_with_nothing_but_calls_are_left_out(text: str, count: int) -> None:
+    reply = XML.parse(text, [TOOL])
+    assert (len(reply.calls), reply.text, repairs(reply)) == (count, "", [FENCES_NOTE])
+    stream = XML.stream([TOOL])
+    events = [event for character in text for event in stream.feed(character)]
+    assert stream.reply() == reply
+    assert [event.call for event in events if isinstance(event, CallEnded)] == list(reply.calls)
+
+
+@pytest.mark.threat(24)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{0}Then:\n{0}",
+        "{0}{0}That is how.",
+        "{0}```\nls\n```\n",
+        "{0}```python\nprint(1)\n```\n{0}",
+        "So:\n{0}{0}",
+    ],
+)
+def test_the_control_fences_with_other_text_are_quotations(text: str) -> None:
+    reply = XML.parse(text.format(FENCED.format(wrapped("<count>1</count>"))), [TOOL])
+    assert (reply.calls, reply.is_refused) == ((), True)
+
+
+def test_a_damaged_call_in_one_of_several_fences_stops_the_others() -> None:
+    text = FENCED.format(wrapped("<count>1</count>")) + FENCED.format(wrapped("<text>a</text><text>b</text>"))
+    assert refusal(XML.parse(text, [TOOL]))[1] == (
+        "<text> is given twice in one call. Write it once; write a list as JSON."
+    )

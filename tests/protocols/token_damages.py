@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from tests.protocols.test_foreign import TOOLS
 from tests.protocols.wrappings import READ
 from toolwire.protocols import get
+from toolwire.protocols.base import CallingProtocol
 from toolwire.vocabulary.calls import Reply, ToolCall
 
 Given = tuple[str, Mapping[str, Any]]
@@ -37,8 +38,12 @@ _STRUCTURE = re.compile(r"</?(?:\w+:)?(?:parameter|invoke|function|arg_key|arg_v
 """Marks that a value cannot hold in a form without quotes."""
 
 
-def _own(name: str) -> Callable[[Sequence[Given]], str]:
-    return lambda calls: str(get(name).render([ToolCall(name, arguments) for name, arguments in calls]))
+PROTOCOLS = {"json": get("json"), "xml": get("xml"), "xml, call": get("xml", tag="call")}
+"""The readers. Each has a form of its own."""
+
+
+def _own(protocol: CallingProtocol) -> Callable[[Sequence[Given]], str]:
+    return lambda calls: str(protocol.render([ToolCall(name, arguments) for name, arguments in calls]))
 
 
 def _one_by_one(wrapping: Callable[[str, Mapping[str, Any]], str], between: str) -> Callable[[Sequence[Given]], str]:
@@ -46,8 +51,7 @@ def _one_by_one(wrapping: Callable[[str, Mapping[str, Any]], str], between: str)
 
 
 FORMS: dict[str, Callable[[Sequence[Given]], str]] = {
-    "json": _own("json"),
-    "xml": _own("xml"),
+    **{name: _own(protocol) for name, protocol in PROTOCOLS.items()},
     **{name: _one_by_one(wrapping, "\n") for name, wrapping in READ.items()},
 }
 """The writer of each form. It writes calls one after the other."""
@@ -148,7 +152,7 @@ def wrong_reading(damage: Damage, reply: Reply) -> str:
         return ""  # validation refuses it
     if not read:
         return "the call is an answer" if _says_a_call(damage) else ""
-    if damage.form in ("xml", "tags of parameters in tool_call") and read == _strict_xml(damage.text):
+    if damage.form in ("xml", "xml, call", "tags of parameters in tool_call") and read == _strict_xml(damage.text):
         return ""
     if _squeezed(FORMS[damage.form](read)) == _squeezed(damage.text) and not _holds_marks(damage, read):
         return ""
@@ -246,14 +250,14 @@ def check_damages(count: int, seed: int) -> int:
     chance, found, left = random.Random(seed), 0, count
     while left > 0:
         form, calls = chance.choice(list(FORMS)), random_calls(chance)
-        name = chance.choice(["json", "xml"])
-        whole = get(name).parse(FORMS[form](calls), TOOLS)
+        name = chance.choice(list(PROTOCOLS))
+        whole = PROTOCOLS[name].parse(FORMS[form](calls), TOOLS)
         if not whole.calls:
             assert whole.is_refused, (form, FORMS[form](calls))
             continue
         every = list(damages(form, calls))
         for damage in chance.sample(every, min(_A_REPLY, len(every))):
-            reply = get(name).parse(damage.text, TOOLS)
+            reply = PROTOCOLS[name].parse(damage.text, TOOLS)
             wrong = wrong_reading(damage, reply)
             assert not wrong, (wrong, name, form, damage.kind, damage.text)
             found += len(reply.calls)

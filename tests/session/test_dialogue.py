@@ -23,7 +23,7 @@ from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 ENDING = ENDINGS["en"]
-FAILED = "Do not send the same program again: it would fail the same way. Write another one."
+FAILED = "Do not send the same program again: it would fail the same way. Correct it and send the whole program."
 
 
 def look_up(word: str) -> str:
@@ -194,7 +194,7 @@ def test_the_variables_of_the_latest_programs_are_known() -> None:
     [
         (
             "attp",
-            program("__result__ = look_up('a')") * 3,
+            "Request: a\nReply:\n".join([program("__result__ = look_up('a')")] * 3),
             "Only the first of 3 documents was run.",
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -108,6 +109,48 @@ def test_a_model_gives_its_validated_instance_in_every_format(name: str) -> None
     turn = session.run_turn(session.protocol.render([ToolCall("weather_report", REPORT, id="w1")]))
     assert turn.final == WeatherReport(city="Oslo", degrees=[3, 5])
     assert (turn.answer, turn.is_final) == (None, True)
+
+
+VALUES = ["There are three.", "", "10", 0, 3, -0.5, True, False, None, [], ["tea", 3, None], {}, {"tea": [3]}]
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@pytest.mark.parametrize("name", protocols.names())
+def test_an_answer_is_any_json_value_in_every_format(name: str) -> None:
+    session = Shop().session(protocol=name)
+    for value in VALUES:
+        made = [ToolCall("answer", {"answer": value}, id="a1")]
+        turn = session.run_turn(session.protocol.render(made))
+        assert (repr(turn.final), turn.answer, turn.is_final) == (repr(value), as_text(value), True)
+        assert (turn.has_final, repr(turn)) == (True, f"<Turn final: {value!r:.80}>")
+
+
+async def test_an_answer_of_any_value_is_on_record(store: RunStore) -> None:
+    for value in (0, None, {"tea": [3]}):
+        first = Shop().session(store=store, protocol="attp")
+        turn = await first.turn(program(f"answer({value!r})"))
+        again = await Shop().session(store=store, protocol="attp").resume(turn.run_id)
+        assert [(each.final, each.answer, each.is_final) for each in (turn, again)] == [
+            (value, as_text(value), True)
+        ] * 2
+
+
+async def test_an_answer_that_waits_for_another_call_may_be_null(store: RunStore) -> None:
+    till = Till()
+    session = till.session(store, finish="answer")
+    turn = await session.turn(calls(("answer", {"answer": None}), ("pay", {"amount": 5})))
+    assert (turn.is_final, turn.has_final, turn.final) == (True, True, None)
+
+
+async def test_values_of_a_program_that_json_lacks_are_written_in_it() -> None:
+    session = Shop().session(protocol="attp")
+    code = "import datetime, decimal\nanswer([(1, 2), {3}, datetime.date(2026, 3, 1), decimal.Decimal('1.50'), b'x'])"
+    turn = await session.turn(program(code))
+    assert turn.final == [[1, 2], [3], "2026-03-01", "1.50", "eA=="]
+    assert turn.answer == '[[1, 2], [3], "2026-03-01", "1.50", "eA=="]'
 
 
 @pytest.mark.parametrize("name", protocols.names())

@@ -98,7 +98,7 @@ def test_a_program_without_a_script_fails() -> None:
     assert result.text == (
         "NotScripted: no script was written for the program 'print(1)'; "
         "there are scripts for ['print(add(a=1, b=2))\\npay(amount=3)']\n"
-        "Do not send the same program again: it would fail the same way. Write another one."
+        "Do not send the same program again: it would fail the same way. Correct it and send the whole program."
     )
 
 

@@ -53,6 +53,7 @@ OWN = {
     "PreparedCall.scope",
     "RunLedger.pages",
     "Tool.docs",
+    "Tool.find_problems",
     "Tool.invoke",
     "Tool.parameters",
     "Tool.reshaped",

@@ -262,6 +262,7 @@ async def test_five_redirects_are_followed_and_a_sixth_is_not() -> None:
         ("http://2xn--", "is not a URL: write it as https://example.org/page"),
         ("http://①②⑦.⓪.⓪.①/", "is not a URL: write it as https://example.org/page"),
         ("https://example.org/" + "a" * URL_LIMIT, "the URL has more than 2,048 characters"),
+        ("https://example.org/" + "é" * 500, "the URL has more than 2,048 characters when it is encoded"),
     ],
 )
 async def test_a_url_of_another_form_is_refused_with_what_to_write(url: str, why: str) -> None:

@@ -19,6 +19,7 @@ from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from toolwire.facade.built_in.kept_variables import KeepVariables
     from toolwire.session.dialogue import OnUnreadable
 
 
@@ -32,6 +33,7 @@ class AgentOptions(TypedDict, total=False):
     limits: Limits | None
     min_isolation: MinIsolation | None
     modules: Iterable[str] | None
+    variables: KeepVariables | None
     always: Iterable[str] | None
     visible: Visible | None
     caller: Caller | None
@@ -41,6 +43,7 @@ class AgentOptions(TypedDict, total=False):
     style: StubStyle | None
     on_unreadable: OnUnreadable
     read_text_calls: bool
+    ending_line: bool
 
 
 _OWN = ("instructions", "output", "budget", "limit_tokens", "shorten", "store", "required_tools")

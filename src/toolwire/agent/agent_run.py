@@ -115,7 +115,7 @@ class AgentRun:
 
     def end(self, stop: Stop, turn: Turn, text: str | None) -> AgentResult[Any]:
         """Returns the result of a run in which the model has finished, and keeps it for those who ask again."""
-        self.history.ended = Ended(stop=stop, text=text, run_id="" if turn.final is None else turn.run_id)
+        self.history.ended = Ended(stop=stop, text=text, run_id=turn.run_id if turn.has_final else "")
         return self.result(stop, text=text, output=turn.final)
 
     def result(

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.protocols.native.openai import RETURNED_BY
 from toolwire.protocols.outgoing import NOT_RUN
-from toolwire.session.dialogue import SAME_REPLY
+from toolwire.session.dialogue import SAME_REPLY, is_ending
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
@@ -61,7 +61,8 @@ def is_of_toolwire(message: Mapping[str, Any]) -> bool:
     """True for a message of the user that toolwire wrote: images of results, a line, or a word about a reply."""
     content, blocks = message.get("content"), _blocks(message)
     text = content if isinstance(content, str) else next((str(block.get("text")) for block in blocks), "")
-    return text.startswith((LEFT_OUT, NOT_RUN, SAME_REPLY)) or (bool(blocks) and text.startswith(RETURNED_BY))
+    is_line = text.startswith((LEFT_OUT, NOT_RUN, SAME_REPLY)) or is_ending(text)
+    return is_line or (bool(blocks) and text.startswith(RETURNED_BY))
 
 
 def elide_results(message: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.builtin.program_record import Entered, HostsMistakes, note_issue, program_id, removed_tool, replay_of
+from toolwire.builtin.program_record import (
+    Entered,
+    HostsMistakes,
+    note_issue,
+    program_id,
+    removed_tool,
+    replay_of,
+    variables_of,
+)
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.texts.python_text import sections, signature_line
@@ -34,6 +42,7 @@ from toolwire.sandbox.program import (
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
 from toolwire.sandbox.runner import Answering, ProgramRunner
+from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.failures import FailureKind
@@ -50,6 +59,9 @@ DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only its printed output and its "
     "result (assigned to __result__, or its last expression) come back."
 )
+
+KEPT = "Plain variables and functions of your earlier programs are still there."
+"""Stands in the description if they are."""
 
 ENDED = "The program ended with its call of {!r}."
 """The text of a program without output whose call ended the turn."""
@@ -111,12 +123,17 @@ def code_execution_tool(
     tools: Callable[[], Iterable[tuple[str, Tool]]],
     modules: Sequence[str] = PROGRAM_MODULES,
     function: Callable[[str], ToolResult] | None = None,
+    *,
+    keeps_variables: bool = False,
 ) -> Tool:
     """Returns the tool as models see it. Its description lists the signatures of `tools()`, read anew each time.
 
-    `function` runs a program for an owner who calls the tool itself, and not by a registry.
+    With `keeps_variables` it says that variables of earlier programs are there. `function` runs a program for an owner
+    who calls the tool itself, and not by a registry.
     """
     usable = f"Modules that it may import: {' '.join(modules)}."
+    if keeps_variables:
+        usable = f"{KEPT} {usable}"
 
     def describe() -> str:
         signatures = [f"- {signature_line(tool, program_name(name))}" for name, tool in tools()]
@@ -152,10 +169,13 @@ class CodeExecution:
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
         modules: Iterable[str] | None = None,
+        keeps_variables: bool = False,
     ) -> None:
         self._runner = runner
         self.limits = limits
         self.modules = checked_modules(modules)
+        self.keeps_variables = keeps_variables
+        """True if models read that a program has the variables of earlier ones."""
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
@@ -194,9 +214,9 @@ class CodeExecution:
         is_kept = inside.can_suspend and bool(inside.ledger_id)
         run_id = program_id(inside) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
         program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
+        program, refused = _given_variables(program, inside)
         runner = self._runner()
 
-        parent = inside.call.id
         begun: set[int] = set()
 
         # The host numbers and names the calls: it never trusts the program's own claims.
@@ -204,7 +224,7 @@ class CodeExecution:
             begun.add(call.ordinal)
             if is_kept:
                 note_issue(inside, call)
-            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=parent)
+            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
 
         def answered(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:
             if outcome is None:
@@ -237,7 +257,7 @@ class CodeExecution:
             if not inside.is_blocking:
                 await inside.end_calls(self.limits.cleanup_s)
             raise
-        result = replace(result, invocation_id=run_id)
+        result = _with_variables(replace(result, invocation_id=run_id), inside, refused)
         self.last_invocation_id = run_id
         _note_left(result, begun, await inside.end_calls(self.limits.cleanup_s), inside)
         mistakes.raise_first()
@@ -280,6 +300,31 @@ async def _ran(
 
         # A plain call is answered in the program's own thread, whatever other tools there are.
         return await runner.run_beside(program, Answering(answer, start))
+
+
+def _given_variables(program: Program, inside: ProgramHost) -> tuple[Program, dict[str, str]]:
+    """Returns the program with the variables that it starts with, and those refused to it, each with the reason."""
+    variables = variables_of(inside)
+    if variables is None:
+        return program, {}
+    usable, refused = usable_variables(variables, program)
+    return replace(program, variables=usable), refused
+
+
+def _with_variables(result: ProgramResult, inside: ProgramHost, refused: Mapping[str, str]) -> ProgramResult:
+    """Passes on what the program has changed in the variables, and notes what is not kept.
+
+    `refused` are the variables of earlier programs that it could not have, each with the reason.
+    """
+    shared, change = inside.variables, result.variables
+    if shared is None:
+        return result
+    if change is not None:
+        left_out = {**refused, **change.left_out}
+        change = replace(change, removed=(*change.removed, *refused), left_out=left_out)
+        shared.change(inside.call.id, change)
+    note = variables_note(result, refused if change is None else change.left_out, shared.language)
+    return replace(result, variables=change, variables_note=note)
 
 
 def _note_left(result: ProgramResult, begun: set[int], running: Sequence[ToolCall], inside: ProgramHost) -> None:
@@ -331,7 +376,11 @@ def _answer(result: ToolResult) -> Answer:
 def result_of_program(result: ProgramResult, inside: ProgramHost) -> ToolResult:
     """Returns the result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
-    metadata = {"program": result, "isolation": isolation, "invocation_id": result.invocation_id}
+    metadata: dict[str, Any] = {"isolation": isolation, "invocation_id": result.invocation_id}
+    if result.variables is not None:
+        # On record once, in the form that a later pass over the run reads.
+        metadata["variables"] = result.variables.form
+    metadata["program"] = replace(result, variables=None)
     # Output and result are cut separately: a flood of prints must not displace the result.
     text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":

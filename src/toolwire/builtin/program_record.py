@@ -13,6 +13,7 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Step
+from toolwire.vocabulary.texts.variables import SharedVariables
 
 RUN_ID_DIGITS = 16
 """Hex digits of a recorded program's id: enough that two programs of one store never share it."""
@@ -30,6 +31,8 @@ class Entered(Protocol):
     def recorded(self) -> Sequence[tuple[Step, ToolResult]]: ...
     @property
     def notes(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def variables(self) -> SharedVariables | None: ...
     def note(self, entry: Mapping[str, Any]) -> None: ...
 
 
@@ -87,9 +90,26 @@ def note_issue(inside: Entered, call: ProgramCall) -> None:
     inside.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
 
 
+def variables_of(inside: Entered) -> dict[str, str] | None:
+    """Returns the variables that the program starts with: those on record, if it began before. None: it keeps none."""
+    shared = inside.variables
+    if shared is None:
+        return None
+    noted = next((note["variables"] for note in inside.notes if "variables" in note), None)
+    if noted is not None:
+        return dict(noted)
+    given = shared.now()
+    inside.note({"variables": given})
+    return given
+
+
+def _notes_of_calls(inside: Entered) -> list[Mapping[str, Any]]:
+    return [note for note in inside.notes if "ordinal" in note]
+
+
 def removed_tool(inside: Entered, tools: Sequence[tuple[str, object]]) -> ToolResult | None:
     """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
-    called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
+    called = dict.fromkeys(str(note["tool"]) for note in _notes_of_calls(inside))
     there = {name for name, _ in tools} if called else set[str]()
     for name in called:
         if name not in there:
@@ -120,7 +140,7 @@ def _entry(one: Recorded) -> dict[str, Any]:
 def _recorded(inside: Entered, answer: Callable[[ToolResult], Answer]) -> tuple[Recorded, ...]:
     results = {step.key: result for step, result in inside.recorded}
     latest: dict[int, Mapping[str, Any]] = {}
-    for entry in inside.notes:
+    for entry in _notes_of_calls(inside):
         known = latest.get(entry["ordinal"])
         # The note of a call's end replaces the note of its issue, whichever was written last.
         if known is None or known["state"] == "parked":

@@ -12,6 +12,7 @@ from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
+from toolwire.vocabulary.work_clock import WorkLimit
 
 DESCRIPTION = (
     "Find tools by their purpose. More tools exist than you were shown: search before you say that something "
@@ -38,7 +39,10 @@ def search_tools_tool(find: Find) -> Tool:
     """Returns the tool as models see it."""
 
     def search_tools(query: str, limit: int, context: CallContext) -> ToolResult:
-        found = find(query, limit, context.caller)
+        try:
+            found = find(query, limit, context.caller)
+        except WorkLimit as error:
+            return ToolResult.failed("limit", str(error), exception=error)
         return ToolResult(True, _found(found) if found else _nothing(query), metadata={"found": _names(found)})
 
     return from_schema(

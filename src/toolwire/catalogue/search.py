@@ -17,6 +17,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.terms import Sense, senses, terms
 from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
+from toolwire.vocabulary.work_clock import WorkClock, WorkLimit
 
 WEIGHTS = (6.0, 2.0, 0.15, 0.3)
 """Weights of a word by field: name (with title and tags), first sentence, rest of the description, parameters."""
@@ -24,6 +25,9 @@ EVENNESS = 0.75
 """How strongly a long text lowers the weight of its words: 0 ignores length, 1 is proportional. It is b of BM25."""
 SATURATION = 2.0
 """How fast repetitions of a word stop adding weight. It is k1 of BM25."""
+
+_TOOL_SIZE = 20_000
+"""What reading a tool may cost, in characters of text: ten milliseconds, ten times what most take."""
 
 PARAMETER_DEPTH = 2
 """Levels of parameters that are searched. Deeper fields say little about the purpose of a tool."""
@@ -45,31 +49,44 @@ class ToolSearch:
         self._entries = entries
         self._lock = threading.Lock()
         self._index = _Index((), ())
+        self._read: dict[tuple[str, int, int], tuple[_Key, _Document]] = {}
+        """The tools that a search has read which then ran out of time. The next search goes on with them."""
 
     def find(self, query: str, limit: int, among: Iterable[Entry] | None = None) -> list[Entry]:
         """Returns at most `limit` entries, best first. The list is empty if no tool matches a word of the query.
 
         A tool whose name equals the query comes first. `among` are the entries to search; None: those of `entries()`.
+
+        Raises:
+            WorkLimit: The deadline of the call is over, or the search takes too long.
         """
         entries = tuple(self._entries() if among is None else among)
-        places = self._current(entries).ranked(query)
+        places = self._current(entries).ranked(query, WorkClock(len(query)))
         named = [place for place, entry in enumerate(entries) if entry.name == query.strip()]
         return [entries[place] for place in dict.fromkeys([*named, *places])][:limit]
 
     def _current(self, entries: Sequence[Entry]) -> _Index:
+        clock = WorkClock(len(entries) * _TOOL_SIZE)
         keys = tuple((entry.name, entry.tool, entry.tool.revision) for entry in entries)
         if not self._index.is_of(keys):
             with self._lock:
                 if not self._index.is_of(keys):
-                    self._index = _Index(keys, self._documents(keys))
+                    self._index, self._read = _Index(keys, self._documents(keys, clock)), {}
         # Another thread may search other entries at the same time, so the index must match these keys.
         index = self._index
-        return index if index.is_of(keys) else _Index(keys, self._documents(keys))
+        return index if index.is_of(keys) else _Index(keys, self._documents(keys, clock))
 
-    def _documents(self, keys: Sequence[_Key]) -> tuple[_Document, ...]:
+    def _documents(self, keys: Sequence[_Key], clock: WorkClock) -> tuple[_Document, ...]:
         index = self._index
-        known = {_identity(key): document for key, document in zip(index.keys, index.documents, strict=True)}
-        return tuple(known.get(_identity(key)) or _document(key[0], key[1]) for key in keys)
+        known = {_identity(key): (key, document) for key, document in zip(index.keys, index.documents, strict=True)}
+        known.update(self._read)
+        for key in keys:
+            if (identity := _identity(key)) not in known:
+                if clock.is_over:
+                    self._read = known
+                    raise WorkLimit("not all tools could be read in time: the next search goes on with the rest")
+                known[identity] = key, _document(key[0], key[1])
+        return tuple(known[_identity(key)][1] for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +113,13 @@ class _Index:
         # No class of a key defines equality, so this compares identities, and it is quick.
         return self.keys == keys
 
-    def ranked(self, query: str) -> list[int]:
+    def ranked(self, query: str, clock: WorkClock) -> list[int]:
         """Returns the positions of the matching tools, best first; ties keep their order."""
         scores: dict[int, float] = {}
         for sense in senses(query):
+            clock.add(len(self.keys))
+            if clock.is_over:
+                raise WorkLimit("the search takes too long: search with fewer words")
             for place, score in self._scores(sense).items():
                 scores[place] = scores.get(place, 0.0) + score
         return sorted(scores, key=lambda place: (-scores[place], place))

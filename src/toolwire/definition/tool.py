@@ -279,6 +279,14 @@ class Tool:
             return self._bind_and_check(values, form, bindings, states)
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
 
+    def find_problems(self, arguments: Mapping[str, Any]) -> Invalid | None:
+        """Returns the problems of the arguments by themselves; None without any.
+
+        Neither bound values nor the tool's own check are asked, and no value is proposed.
+        """
+        found = self._form().read(dict(arguments))
+        return found if isinstance(found, Invalid) else None
+
     def takes_json(self, name: str) -> bool:
         """True if the parameter's values stay the JSON types that a model writes."""
         return self._form().is_certain(name)

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
@@ -22,8 +22,15 @@ LOCK_WAIT_S = 5.0
 STALE_S = 60.0
 """Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
 
+CountFolder = Callable[[], None]
+"""Is called for each folder that an operation makes. If it raises, the operation fails, and the folder is removed."""
+
 _FOLDER = os.O_RDONLY | O_DIRECTORY
 _FILE = os.O_RDONLY | O_NONBLOCK | O_NOCTTY
+
+
+def _no_limit() -> None:
+    """Counts nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +54,14 @@ class Disk:
     """A few folders on disk, by the first name of their paths."""
 
     def __init__(self, roots: Mapping[str, str], *, open_below: Open | None = None) -> None:
-        """Opens the folders, and removes files in them that killed processes left unfinished.
+        """Opens the folders.
 
         Raises:
             OSError: A folder does not exist.
         """
         self._open = open_below or chosen()
         self._roots = {name: os.open(folder, os.O_PATH | os.O_DIRECTORY) for name, folder in roots.items()}
-        for name in self._roots:
-            self._sweep(name)
+        self._swept: set[str] = set()
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -67,6 +73,12 @@ class Disk:
         roots, self._roots = self._roots, {}
         for descriptor in roots.values():
             os.close(descriptor)
+
+    def sweep(self, roots: Iterable[str]) -> None:
+        """Removes files that killed processes left unfinished in folders of these names, once for each folder."""
+        for name in self._roots.keys() & set(roots) - self._swept:
+            self._swept.add(name)
+            self._remove_unfinished(name)
 
     def read(self, path: FilePath) -> bytes:
         """Returns the content of a regular file with one name.
@@ -99,11 +111,14 @@ class Disk:
             found = [entry for entry in entries if not entry.is_symlink() and not entry.name.startswith(TEMPORARY)]
             return sorted(entry.name + "/" * entry.is_dir(follow_symlinks=False) for entry in found)
 
-    def change(self, path: FilePath, make: Callable[[bytes | None], bytes]) -> int:
+    def change(
+        self, path: FilePath, make: Callable[[bytes | None], bytes], count_folder: CountFolder = _no_limit
+    ) -> int:
         """Replaces a file whole by `make(content)`; None is the content of a new file. Returns the bytes written.
 
-        Missing folders are made. `make` runs without a lock, so that other writers of the folder do not wait for it.
-        If one of them changes the file meanwhile, `make` is called again with the new content.
+        Missing folders are made, and `count_folder` is called for each of them. `make` runs without a lock, so that
+        other writers of the folder do not wait for it. If one of them changes the file meanwhile, `make` is called
+        again with the new content.
 
         Raises:
             FileRefused: It is not a regular file with one name, the content is too large, or others change the file
@@ -117,7 +132,7 @@ class Disk:
             content = make(before)
             if len(content) > FILE_LIMIT_BYTES:
                 raise FileRefused(f"{path} was not written: {len(content):,} bytes; at most {FILE_LIMIT_BYTES:,}")
-            if content == before or self._replace_if_same(path, before, content):
+            if content == before or self._replace_if_same(path, before, content, count_folder):
                 return len(content)
             if clock.is_over:
                 raise FileRefused(f"{path} was not changed: other programs change it again and again: try later")
@@ -130,10 +145,13 @@ class Disk:
             except FileNotFoundError:
                 return None
 
-    def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes) -> bool:
+    def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes, count_folder: CountFolder) -> bool:
         """Replaces the file if it still has the content `before`. Returns False if it has another one."""
         name = path.names[-1]
-        with told(path), self._folder_for(path) as folder, _held(path, folder):
+        with told(path), self._folder_for(path, count_folder) as folder, _held(path, folder):
+            if path.parent.names and os.fstat(folder).st_nlink == 0:
+                # A refused write of another program had made the folder, and removed it.
+                return False
             now, mode = self._before(folder, name, path)
             if now != before:
                 return False
@@ -156,8 +174,8 @@ class Disk:
             else:
                 os.unlink(path.names[-1], dir_fd=folder)
 
-    def move(self, path: FilePath, to: FilePath) -> None:
-        """Moves a regular file to a path that does not exist yet. Missing folders are made.
+    def move(self, path: FilePath, to: FilePath, count_folder: CountFolder = _no_limit) -> None:
+        """Moves a regular file to a path that does not exist yet. Missing folders are made, and counted.
 
         Raises:
             FileRefused: The one is not such a file, or the other exists.
@@ -169,7 +187,7 @@ class Disk:
             self._opened(path, _FILE) as file,
             self._opened(path.parent, _FOLDER) as source,
             told(to),
-            self._folder_for(to) as target,
+            self._folder_for(to, count_folder) as target,
             _held(path, source, target),
         ):
             _check_regular(os.fstat(file), path)
@@ -198,15 +216,30 @@ class Disk:
             os.close(descriptor)
 
     @contextmanager
-    def _folder_for(self, path: FilePath) -> Generator[int]:
-        """Opens the folder of a file, and makes it where it is missing."""
+    def _folder_for(self, path: FilePath, count_folder: CountFolder) -> Generator[int]:
+        """Opens the folder of a file, and makes it where it is missing. A failure removes what was made."""
         folder = path.parent
-        for depth in range(len(folder.names)):
-            above = FilePath(root=path.root, names=folder.names[:depth])
-            with self._opened(above, _FOLDER) as descriptor, suppress(FileExistsError):
-                os.mkdir(folder.names[depth], dir_fd=descriptor)
-        with self._opened(folder, _FOLDER) as descriptor:
-            yield descriptor
+        made: list[FilePath] = []
+        try:
+            for depth in range(len(folder.names)):
+                here = FilePath(root=path.root, names=folder.names[: depth + 1])
+                with self._opened(here.parent, _FOLDER) as above, suppress(FileExistsError):
+                    os.mkdir(here.names[-1], dir_fd=above)
+                    made.append(here)
+                    count_folder()
+            with self._opened(folder, _FOLDER) as descriptor:
+                yield descriptor
+        except BaseException:
+            for here in reversed(made):
+                with suppress(OSError):
+                    self._remove_folder(here)
+            raise
+
+    def _remove_folder(self, path: FilePath) -> None:
+        """Removes an empty folder that no other program writes in."""
+        with self._opened(path.parent, _FOLDER) as above, self._opened(path, _FOLDER) as folder:
+            if try_lock(folder):
+                os.rmdir(path.names[-1], dir_fd=above)
 
     def _before(self, folder: int, name: str, path: FilePath) -> tuple[bytes | None, int]:
         """Returns the content and the mode of a file; None if it does not exist."""
@@ -220,7 +253,7 @@ class Disk:
         finally:
             os.close(file)
 
-    def _sweep(self, name: str) -> None:
+    def _remove_unfinished(self, name: str) -> None:
         for _, _, files, folder in os.fwalk(".", dir_fd=self._roots[name]):
             for file in files:
                 if file.startswith(TEMPORARY):

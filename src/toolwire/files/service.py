@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import Any, Literal, get_args
 from toolwire.files.disk import Disk, FileInfo
 from toolwire.files.lines import line_blocks
 from toolwire.files.paths import FileConflict, FileLimit, FilePath, FileRefused, read_path
+from toolwire.files.quota import WriteQuota
 from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
 from toolwire.files.text_edits import edited_text
 from toolwire.vocabulary.blocks import ImageBlock
@@ -20,10 +20,6 @@ from toolwire.vocabulary.work_clock import WorkClock
 
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
-RUN_LIMIT_BYTES = 1024 * 1024 * 1024
-"""Maximum bytes that one service writes in total. A model in a loop must not fill the disk."""
-RUN_LIMIT_FILES = 10_000
-"""Maximum writes of one service. A model in a loop must not use up the inodes."""
 SEARCH_TIME_S = 2.0
 """Maximum seconds of one search. A search that takes longer is refused, and the message says so."""
 _FILE_SIZE = 4_096
@@ -83,6 +79,7 @@ class FileHandle:
         """
         self._disk = disk
         self._grants = [_grant(grant) for grant in grants]
+        disk.sweep({read_path(prefix).root for prefix, ops in self._grants if "write" in ops} - {"userinput"})
 
     @property
     def disk(self) -> Disk:
@@ -163,8 +160,7 @@ class FileService:
         self._pdf_text = pdf_text
         self._difference = difference
         self._disk = handle.disk
-        self._lock = threading.Lock()
-        self._written_bytes = self._written_files = 0
+        self._quota = WriteQuota()
 
     def read(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str | ImageBlock:
         """Returns lines of a text file or PDF, or an image as a block. An image needs `read_binary` too."""
@@ -221,7 +217,9 @@ class FileService:
     def move(self, path: str, to: str) -> None:
         """Moves a file."""
         self._handle.checked("write", path)
-        self._disk.move(self._handle.checked("delete", path), self._handle.checked("write", to))
+        source, target = self._handle.checked("delete", path), self._handle.checked("write", to)
+        with self._quota.operation(target) as count:
+            self._disk.move(source, target, lambda: count(0, 1))
 
     def delete(self, path: str) -> None:
         """Deletes a file or an empty folder."""
@@ -293,12 +291,13 @@ class FileService:
             after = encoded(make(text), checked)
             if after != before:
                 # Another writer may let this be made twice. It counts once.
-                self._count(len(after) - counted_bytes, 1 - counted_files, checked)
+                count(len(after) - counted_bytes, 1 - counted_files)
                 counted_bytes, counted_files = len(after), 1
             outcome = FileWritten(sha256=digest_of(after), has_changed=after != before)
             return after
 
-        self._disk.change(checked, made)
+        with self._quota.operation(checked) as count:
+            self._disk.change(checked, made, lambda: count(0, 1))
         return outcome
 
     def _conflict(self, path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
@@ -316,15 +315,6 @@ class FileService:
         lines = self._difference(text, wanted, DIFF_LINES).split("\n")
         said = f"{said}: read it again, and make your change on it."
         return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
-
-    def _count(self, size: int, files: int, path: FilePath) -> None:
-        with self._lock:
-            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files + files > RUN_LIMIT_FILES:
-                raise FileRefused(
-                    f"{path} was not written: a run may write {RUN_LIMIT_BYTES:,} bytes and {RUN_LIMIT_FILES:,} files"
-                )
-            self._written_bytes += size
-            self._written_files += files
 
 
 class _SearchTime:

@@ -13,7 +13,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from toolwire.gateway.elicitation import form_of
-from toolwire.gateway.request_end import request_end
+from toolwire.gateway.http.request_end import request_end
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.errors import Unrepresentable
 

@@ -162,16 +162,24 @@ def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
 def owner_of(request: object) -> str | None:
     """Returns whose share of a server a request takes: that of its principal, or of its address without one.
 
-    The one token of a server tells no clients apart. An IPv6 address stands for its network of 64 bits, which one
-    machine has alone. None for a client without HTTP, and for one without an address, as behind a Unix socket.
+    The one token of a server tells no clients apart. None for a client without HTTP, and for one without an address,
+    as behind a Unix socket.
     """
     token = get_access_token()
     if token is not None and (token.subject or token.client_id) != TOKEN_PRINCIPAL:
         return f"principal {(token.claims or {}).get('iss') or ''} {token.subject or token.client_id}"
     if not isinstance(request, Request) or request.client is None:
         return None
+    return owner_at(request.client.host)
+
+
+def owner_at(host: str) -> str:
+    """Returns whose share the clients at an address take. An IPv6 address stands for its network of 64 bits.
+
+    One machine may have all addresses of such a network.
+    """
     try:
-        address = ipaddress.ip_address(request.client.host.partition("%")[0])
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return f"address {request.client.host}"
+        return f"address {host}"
     return f"address {ipaddress.ip_network((address, 64), strict=False) if address.version == 6 else address}"

@@ -6,7 +6,7 @@ import hmac
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import mcp_types as types
@@ -39,7 +39,7 @@ from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.client_limits import SUBSCRIPTIONS
 from toolwire.mcp.convert import to_mcp
-from toolwire.mcp.values.call_results import is_object
+from toolwire.mcp.values.call_results import FAILURE_META, is_object, without_own_meta
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
@@ -75,7 +75,7 @@ class SdkServer(Server[None]):
             on_call_tool=parts.calls.call,
             on_subscriptions_listen=lambda context, params: self._passing_on.listen(context, params, self._listen),
         )
-        self.middleware.append(_encodable_answer)
+        self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
@@ -179,13 +179,24 @@ class SdkServer(Server[None]):
         return (self._parts.fingerprint(), revision), (resources, revision), (prompts, revision)
 
 
-async def _encodable_answer(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Middleware of the SDK: UTF-8 can encode each answer. A lone surrogate would end the connection."""
+async def _sendable_answer(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware of the SDK: UTF-8 can encode each answer, and only failures of this server have our keys of `_meta`.
+
+    A lone surrogate would end the connection. A server behind this one may write any `_meta`.
+    """
     try:
-        return encodable(await call_next(ctx))
+        answer = encodable(await call_next(ctx))
     except MCPError as error:
         told = encodable(error.error.model_dump())
         raise MCPError.from_error_data(types.ErrorData.model_validate(told)) from error
+    if not isinstance(answer, dict):
+        return answer
+    members = cast("dict[str, Any]", answer)
+    found = without_own_meta(members)
+    if members.get("isError") and FAILURE_META in (members.get("_meta") or {}):
+        # `call_result` has written it over that of a server.
+        found["_meta"][FAILURE_META] = members["_meta"][FAILURE_META]
+    return found
 
 
 async def _tell_lists(connection: Connection, tools: bool, resources: bool, prompts: bool) -> None:

@@ -15,7 +15,8 @@ WAITING = 1_000
 """Calls that wait for the answer to a form. Each holds a connection and its arguments. More fail without a form."""
 
 SHARE = 0.25
-"""The part of the sessions, subscriptions and waiting calls that one client may have, so that four take all at least.
+"""The part of a limit that one client may have, so that three clients together still leave room for others. A
+smaller part would hold up one client with many calls, or an office behind one address.
 """
 
 STREAMS = 1_024
@@ -29,6 +30,22 @@ GIVEN_NAME_CHARACTERS = 1_024
 
 BODY_BYTES = 4 * 1024 * 1024
 """Bytes of one message of a client, as in the SDKs of MCP: a picture of 3 MB in Base64."""
+
+CONNECTIONS = 512
+"""Open connections of a port: half of the 1,024 files that Linux lets a process open. Tools and stores need files too.
+"""
+
+HEAD_S = 10.0
+"""Seconds for the head of a request. A head has a few hundred bytes, which slow networks too carry in one second."""
+
+BODY_S = 30.0
+"""Seconds for the body of a request after its head: 4 MiB at 140 kB/s."""
+
+RESPONSE_S = 30.0
+"""Seconds in which a client must read the next 64 KiB of a response: 2 kB/s."""
+
+BUFFERED_BYTES = 64 * 1024 * 1024
+"""Bytes of unfinished bodies, and as many of unread responses. One client has room for four messages of 4 MiB."""
 
 SESSIONS = 1_000
 """Open HTTP sessions of the handshake protocols. Each holds some 100 KB."""
@@ -56,6 +73,11 @@ class ServerLimitOptions(TypedDict, total=False):
     waiting: int
     share: float
     body_bytes: int
+    connections: int
+    head_s: float
+    body_s: float
+    response_s: float
+    buffered_bytes: int
     sessions: int
     idle_s: float
     drain_s: float
@@ -68,9 +90,16 @@ class ServerLimits:
     Attributes:
         calls: Calls under way at a time. One that waits for a person is not under way.
         waiting: Calls of the handshake protocols that wait for the answer to a form.
-        share: The part of `sessions`, `waiting`, streams of changes and subscriptions that one principal may have, or
-            one address for clients that no token tells apart; above 0, and at most 1. At least one of each.
+        share: The part of `connections`, `buffered_bytes`, `sessions`, `waiting`, streams of changes and subscriptions
+            that one principal may have, or one address for clients that no token tells apart; above 0, and at most 1.
+            At least one of each.
         body_bytes: Bytes of one message: of the body of an HTTP request, or of a line of stdin.
+        connections: Open connections of a port, and requests under way. A port takes at most half of the files that
+            the system lets this process open.
+        head_s: Seconds for the head of a request, and for a body that is left over after its response.
+        body_s: Seconds for the body of a request.
+        response_s: Seconds in which a client must read the next 64 KiB of a response.
+        buffered_bytes: Bytes of unfinished bodies, and as many of responses that clients have not read yet.
         sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
         idle_s: Seconds without a request after which an HTTP session ends.
         drain_s: Seconds that calls under way may take after SIGTERM.
@@ -83,6 +112,11 @@ class ServerLimits:
     waiting: int = WAITING
     share: float = SHARE
     body_bytes: int = BODY_BYTES
+    connections: int = CONNECTIONS
+    head_s: float = HEAD_S
+    body_s: float = BODY_S
+    response_s: float = RESPONSE_S
+    buffered_bytes: int = BUFFERED_BYTES
     sessions: int = SESSIONS
     idle_s: float = IDLE_S
     drain_s: float = DRAIN_S

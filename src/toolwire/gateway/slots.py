@@ -1,4 +1,4 @@
-"""The places of one server: for its calls, sessions and streams. Each client may take a share of them."""
+"""The places of one server: for its calls, requests, sessions and streams. Each client may take a share of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SlotRefused(Exception):
 
 
 class Slots:
-    """Slots for calls, sessions or streams at a time. Clients may come from several threads."""
+    """Slots for calls, requests, sessions or streams at a time. Clients may come from several threads."""
 
     def __init__(self, limit: int, noun: str = "call", state: str = "under way", *, each: int | None = None) -> None:
         """`noun` and `state` are words of the error. `each` bounds the slots of one owner; None means `limit`."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from toolwire.gateway.http_process import LAST_S, drain
+from toolwire.gateway.http.process import LAST_S, drain
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.auth.settings import AuthSettings
     from starlette.types import ASGIApp
 
-    from toolwire.gateway.http_app import Access
+    from toolwire.gateway.http.app import Access
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
     from toolwire.journal.store import Store
 
@@ -140,7 +140,7 @@ class ToolServer:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
         with packages_of("mcp", "ToolServer"):
-            from toolwire.gateway.http_app import http_app
+            from toolwire.gateway.http.app import http_app
 
             return http_app(self._sdk_server(), self._access, self._limits)
 
@@ -155,7 +155,7 @@ class ToolServer:
             ConfigurationError: The address cannot be used, or the extra `toolwire[mcp]` is not installed.
         """
         with packages_of("mcp", "ToolServer"):
-            from toolwire.gateway.http_process import run_http
+            from toolwire.gateway.http.process import run_http
 
             server, access = self._sdk_server(), self._access
         run_http(server, self._parts.slots, access, self._limits, host, port, on_start)
@@ -215,7 +215,7 @@ class ToolServer:
 
     @property
     def _access(self) -> Access:
-        from toolwire.gateway.http_app import Access
+        from toolwire.gateway.http.app import Access
 
         return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import cast
@@ -14,20 +15,24 @@ from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts
-from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 
-async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run) -> list[Outcome]:
+async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False) -> list[Outcome]:
     """Runs the calls of a turn, as `invoke_all`. If the turn is cancelled, it waits for the clean-up of its calls."""
-    return await scope.ports.whole(partial(invoke_all, calls, scope), lambda: run.under_way.names)
+    work = partial(invoke_all, calls, scope, is_sequence=is_sequence)
+    return await scope.ports.whole(work, lambda: run.under_way.names)
 
 
-async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+async def invoke_all(calls: Sequence[ToolCall], scope: Scope, *, is_sequence: bool = False) -> list[Outcome]:
     """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too.
 
-    A call that ends the turn waits for the calls before it, and the calls after it wait for it.
+    A call that ends the turn waits for the calls before it, and the calls after it wait for it. With `is_sequence`,
+    each call runs only once the one before it has succeeded, and waits for a person as long as that one waits.
     """
     _check_bound_values(calls, scope)
+    if is_sequence:
+        return await _one_by_one(calls, scope)
     end = scope.end
     if end is None:
         return await _together(calls, scope)
@@ -50,6 +55,19 @@ async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
         for place, result in zip(places, lane, strict=True)
     }
     return [results[place] for place in range(len(calls))]
+
+
+async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for call in calls:
+        before = outcomes[-1] if outcomes else None
+        if isinstance(before, Pending):
+            outcomes.append(Pending(call=call, request_ids=()))
+            continue
+        if before is not None and not before.success:
+            scope = replace(scope, is_blocked=True)
+        outcomes += await _in_turn([call], scope)
+    return outcomes
 
 
 async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:

@@ -165,9 +165,9 @@ async def _through_steps(
 ) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
     end = scope.end
-    # A call that began before goes on, and so does one that a person was asked about.
-    if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
-        return end.refusal(call)
+    refusal = _refusal(call, scope, doubt)
+    if refusal is not None:
+        return refusal
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry if doubt is None else in_doubt(call, "there is no such tool now", doubt)
@@ -207,6 +207,21 @@ async def _through_steps(
     if result is not outcome and "is_cut" in result.metadata:
         result = await first_page(result, whole_text(outcome), entry, scope)
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+
+
+def _refusal(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolResult | None:
+    """Returns the result of a call that does not run, because of a call before it: one that ended the turn or failed.
+
+    A call that began before goes on, and so does one that a person was asked about.
+    """
+    end = scope.end
+    if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
+        return end.refusal(call)
+    if not scope.is_blocked:
+        return None
+    message = f"{call.name!r} was not run: the one before it in your reply had failed."
+    data = stop_facts(is_started=False, may_repeat=True)
+    return ToolResult.failed("interrupted", message, hint="Mend that one first.", data=data, call=call)
 
 
 def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:

@@ -22,6 +22,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, stop_facts
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key, step_of
+from toolwire.vocabulary.texts.variables import change_of
 from toolwire.vocabulary.values import digest
 
 
@@ -43,6 +44,8 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
             read_below(call.id, entry, scope)
         if scope.end is not None:
             scope.end.recall(call, known, scope)
+        if scope.variables is not None and call.name == CODE_EXECUTION and "variables" in known.metadata:
+            scope.variables.change(call.id, change_of(known.metadata["variables"]))
         return step, known
     if scope.run is not None and scope.run.stopped is not None:
         return not_run(call, scope.run.stopped, known)

@@ -10,6 +10,7 @@ from toolwire.catalogue.groups import ToolGroup
 from toolwire.catalogue.selection import Selection
 from toolwire.catalogue.similar_names import nearest
 from toolwire.definition.naming import NAME_LIMIT
+from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, ToolCall
@@ -72,7 +73,7 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
             for_owner="Session(programs=True) or registry.enable_code_execution() lets programs run.",
             call=call,
         )
-    entries = [entry for entry in scope.tools if entry.disabled is None and entry.tool.withheld() is None]
+    entries = [entry for entry in scope.tools if may_name(entry, scope)]
     names = [entry.name for entry in entries]
     members = _members(call.name, entries)
     # A group of one tool can only mean that tool. Of several, the nearest name would be a guess.
@@ -84,6 +85,11 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
         data={"nearest": near, "tools": names},
         call=call,
     )
+
+
+def may_name(entry: Entry, scope: Scope) -> bool:
+    """True for a tool that a call may name: the answer to a wrong name must not tell of any other."""
+    return entry.disabled is None and entry.tool.withheld() is None and not is_denied(entry, scope.policy)
 
 
 def _members(name: str, entries: Iterable[Entry]) -> list[str]:

@@ -29,6 +29,7 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.texts.variables import SharedVariables
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""
@@ -108,6 +109,10 @@ class Scope:
     """Returns the seconds since the epoch by which requests expire."""
     end: TurnEnd | None = None
     """The end of the turn, for a model that ends by a call. Calls that a running tool makes itself have none."""
+    variables: SharedVariables | None = None
+    """The variables that the turn's programs share; None: each program starts empty. As `end`, not for inner calls."""
+    is_blocked: bool = False
+    """True if the call does not run, because it relies on the call before it and that one failed."""
     agent_run: object | None = None
     """The run of an agent that the calls belong to (`agent/agent_run.py`); None: no agent's."""
     depth: int = 0

@@ -10,6 +10,7 @@ from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.variables import Variables
 
 RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
 """running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its
@@ -47,6 +48,8 @@ class RunStart:
         created_at: Seconds since the epoch.
         expires_at: Time after which the run cannot be resumed, in seconds since the epoch; 0 means never.
         conversation: The conversation that the run belongs to; empty for none.
+        variables: The variables that its programs start with; None: each of them starts empty. For a caller with a
+            principal, `Store.start` reads those of the conversation, whatever is given here.
     """
 
     run_id: str
@@ -60,6 +63,7 @@ class RunStart:
     created_at: float = 0.0
     expires_at: float = 0.0
     conversation: str = ""
+    variables: Variables | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -22,7 +22,8 @@ from toolwire.journal.ledger.history import ReplayHistory, calls_of
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.log.chain import append, clear_text
+from toolwire.journal.ledger.shared_variables import note_variables, with_variables
+from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
 from toolwire.journal.store_conversations import Conversations
@@ -123,7 +124,8 @@ class Store(StoreLog, Conversations):
 
         def job(connection: Connection) -> RunLedger:
             start, urls = joined(connection, database.sealer, run, database.owner, now)
-            sealed = first if start is run else sealed_of(start)
+            start = with_variables(connection, database.sealer, start)
+            sealed = first if start.taints == run.taints else sealed_of(start)
             connection.execute(
                 insert(RUNS).values(
                     **whose(run),
@@ -140,17 +142,10 @@ class Store(StoreLog, Conversations):
                 )
             )
             append(connection, database.sealer, [run_event(run, "started", caller=run.caller)])
-            return database.hold(
-                RunLedger(
-                    database,
-                    start,
-                    lease,
-                    status="running",
-                    rev=1,
-                    history=ReplayHistory(size=len(sealed)),
-                    urls=urls,
-                )
-            )
+            history = ReplayHistory(size=len(sealed))
+            if start.variables is not None:
+                note_variables(connection, database.sealer, start, history)
+            return database.hold(RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls))
 
         def refused(_: Connection, error: Exception) -> RunLedger:
             if isinstance(error, IntegrityError):
@@ -202,10 +197,10 @@ class Store(StoreLog, Conversations):
         if conversation is not None:
             query = query.where(RUNS.c.conversation == check_name(conversation))
         if caller is not None:
-            query = query.where(RUNS.c.principal == clear_text(caller.principal))
-            query = query.where(RUNS.c.tenant == clear_text(caller.tenant))
+            query = query.where(RUNS.c.principal == caller.principal)
+            query = query.where(RUNS.c.tenant == caller.tenant)
             if caller.agent:
-                query = query.where(RUNS.c.agent == clear_text(caller.agent))
+                query = query.where(RUNS.c.agent == caller.agent)
         if since is not None:
             query = query.where(RUNS.c.created_at >= since)
         if before is not None:
@@ -247,9 +242,9 @@ class Store(StoreLog, Conversations):
     def forget(self, *, before: float) -> int:
         """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
 
-        Their calls, requests and decisions go with them; their rows in the log stay until `prune`. Runs that have not
-        ended stay, and so do runs in which a person chose to remember a rule. Other records are written between the
-        slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
+        Their calls, requests, decisions and variables go with them; their rows in the log stay until `prune`. Runs that
+        have not ended stay, and so do runs in which a person chose to remember a rule. Other records are written
+        between the slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
         """
         database, count = self._database, 0
         while found := database.run(lambda connection: forget(connection, database.sealer, before)).result():

@@ -29,6 +29,9 @@ PAGES = 100
 TOOLS = 2_000
 """Tools of one server. The tool search is measured with as many."""
 
+BLOCKS = 2_000
+"""Blocks of one result. Some servers make a block of each item of a list, and no model reads more of them."""
+
 LOG_LINES_PER_S = 100
 """Lines a second of a server's log, its stderr included. The rest is counted."""
 
@@ -37,6 +40,9 @@ LEGS = 10
 
 LEG_S = 0.25
 """Seconds before a request is repeated for a server that gave a state and no question: it is at work meanwhile."""
+
+QUESTIONS = 10
+"""Questions of a server in one call, in each protocol. Further ones are declined: no person reads more."""
 
 FORM_FIELDS = 50
 """Fields of one form of a server. No person fills in more in the middle of a call."""
@@ -64,7 +70,8 @@ OFFER_CHARACTERS = 65_536
 
 BACKOFF_S, BACKOFF_MAX_S, BACKOFF_GROWTH = 0.5, 30.0, 1.5
 """Seconds before the first and the longest wait for a new connection, and the growth. With this growth a server that
-was down for five seconds is found again within two.
+was down for five seconds is found again within two. A stream of events is opened again after the first wait or later,
+whatever wait its server names.
 """
 
 STABLE_S = 5.0

@@ -7,17 +7,20 @@ of its own, so that only this call fails and is known not to have been sent.
 from __future__ import annotations
 
 import json
+import math
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal, cast
 
+import anyio
 import httpx2
 from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from toolwire.mcp.client_limits import BACKOFF_S
 from toolwire.mcp.oauth.authorization import Endpoint
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import AuthorizationFailed
@@ -63,6 +66,8 @@ class Door(httpx2.AsyncBaseTransport):
         self._headers = dict(headers or {})
         self._has_messages = has_messages
         self._inner = inner or httpx2.AsyncHTTPTransport()
+        self._may_reopen_at = -math.inf
+        """When a stream of events may be opened again, as a value of `anyio.current_time()`."""
 
     def is_message(self, request: httpx2.Request) -> bool:
         """Returns True if the request carries a message whose answer is the response's body."""
@@ -79,6 +84,10 @@ class Door(httpx2.AsyncBaseTransport):
                 if request.headers.get(name) == value:
                     del request.headers[name]
         is_message = self.is_message(request)
+        is_stream = self._has_messages and request.method == "GET"
+        if is_stream:
+            # The SDK waits as the server says, and without a limit on the number of times.
+            await anyio.sleep(max(self._may_reopen_at - anyio.current_time(), 0.0))
         try:
             response = await self._inner.handle_async_request(request)
         except _NEVER_SENT as error:
@@ -92,9 +101,13 @@ class Door(httpx2.AsyncBaseTransport):
         if is_message and MCP_SESSION_ID in request.headers and await self._has_ended(request, response):
             await response.aclose()
             return _answer("no_session", "the server has ended the session")
-        bounded = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
+        ended = self._note_end if is_stream else None
+        bounded = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes, ended)
         response.stream = _Mended(bounded) if is_message else bounded
         return response
+
+    def _note_end(self) -> None:
+        self._may_reopen_at = anyio.current_time() + BACKOFF_S
 
     async def _has_ended(self, request: httpx2.Request, response: httpx2.Response) -> bool:
         """Returns True if the server does not know the session of a request.
@@ -121,8 +134,16 @@ class Door(httpx2.AsyncBaseTransport):
 class _Bounded(httpx2.AsyncByteStream):
     """The body of a response, up to the limit. The events of a stream are bounded one by one, by the SDK."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, response: httpx2.Response, limit: int) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncByteStream,
+        response: httpx2.Response,
+        limit: int,
+        ended: Callable[[], None] | None,
+    ) -> None:
+        """`ended` is called when the body is closed."""
         self._inner = inner
+        self._ended = ended
         self.is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         self.limit = limit
         self._is_packed = response.headers.get("content-encoding", "identity").lower() != "identity"
@@ -139,6 +160,8 @@ class _Bounded(httpx2.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
+        if self._ended is not None:
+            self._ended()
         await self._inner.aclose()
 
 

@@ -51,14 +51,15 @@ class Line:
     async def asked(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
         """Answers a request of the handshake revisions, by which a server asks while a call waits."""
         sending, log = self._asking(), self._log
-        question = question_of(params, log)
-        if question is None:
-            return DECLINED
         if sending is None:
             log.warning(f"its question was declined: {len(self.under_way)} calls are under way, and it names none")
             return DECLINED
         if sending.ask is None:
             log.warning("its question was declined: this call has no person")
+            return DECLINED
+        sending.questions += 1
+        question = question_of(params, log, number=sending.questions)
+        if question is None:
             return DECLINED
         try:
             with sending.asking():

@@ -13,9 +13,12 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from toolwire.mcp.client_limits import BLOCKS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.values.call_answers import readable_answer
 from toolwire.mcp.values.unread_messages import meant_message
+from toolwire.vocabulary.texts.counting import count_of
+from toolwire.vocabulary.work_clock import WorkClock
 
 _CALL = "tools/call"
 _LISTS = {
@@ -68,10 +71,21 @@ class MendedAnswers:
             entries: Any = answer.result.get(field)
             # A page that is broken in another way is left to the SDK.
             if isinstance(entries, list) and self._fault(method, {**answer.result, field: []}) is None:
-                found = cast("list[Any]", entries)
-                answer.result[field] = [entry for entry in found if self._is_usable(method, entry, answer.result)]
+                answer.result[field] = self._usable(method, cast("list[Any]", entries), answer.result)
+
+    def _cut(self, answer: JSONRPCResponse) -> None:
+        """Leaves out the blocks of a result after the first `BLOCKS`. A text in their place, and a warning, say so."""
+        content: Any = answer.result.get("content")
+        left = len(cast("list[Any]", content)) - BLOCKS if isinstance(content, list) else 0
+        if left > 0:
+            answer.result["content"] = [
+                *content[:BLOCKS],
+                {"type": "text", "text": f"[cut: {count_of(left, 'more block')}]"},
+            ]
+            self._log.warning(f"a result was cut after {BLOCKS:,} blocks: {count_of(left, 'block')} left out")
 
     def _mend_call(self, answer: JSONRPCResponse) -> None:
+        self._cut(answer)
         # The SDK's two readers of a result differ in which members may be null.
         nulls = [name for name, value in answer.result.items() if value is None]
         fault = f"{nulls[0]}: null" if nulls else self._fault(_CALL, answer.result)
@@ -82,6 +96,19 @@ class MendedAnswers:
         if mended != answer.result:
             self._log.warning(f"the result of a call was mended: {fault}")
             answer.result = mended
+
+    def _usable(self, method: str, entries: list[Any], page: Mapping[str, Any]) -> list[Any]:
+        """Returns the entries that the SDK reads, as far as there is time to look at each."""
+        clock, found = WorkClock(), list[Any]()
+        for number, entry in enumerate(entries):
+            if clock.is_over:
+                _, word = _LISTS[method]
+                left = count_of(len(entries) - number, word)
+                self._log.warning(f"the last {left} of a list are off, because so many of it are broken")
+                break
+            if self._is_usable(method, entry, page):
+                found.append(entry)
+        return found
 
     def _is_usable(self, method: str, entry: Any, page: Mapping[str, Any]) -> bool:
         field, word = _LISTS[method]

@@ -25,6 +25,8 @@ class Sending:
         self.ask = ask
         self.is_sent = False
         """True from the moment at which the request may have reached the server."""
+        self.questions = 0
+        """How many questions the server has asked during this request."""
         self._limits = limits
         self._started = anyio.current_time()
         self._asked_s, self._asking, self._since = 0.0, 0, 0.0

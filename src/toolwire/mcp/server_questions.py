@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
-from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, STATE_CHARACTERS
+from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, QUESTIONS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
@@ -41,8 +41,14 @@ _CHOICE_KEYS = {"const", "title", "description"}
 _TYPES = {"string", "number", "integer", "boolean", "array"}
 
 
-def question_of(params: ElicitRequestParams, log: ServerLog) -> Question | None:
-    """Returns the request of a server as a question. None if it cannot be asked; the log then has the reason."""
+def question_of(params: ElicitRequestParams, log: ServerLog, *, number: int) -> Question | None:
+    """Returns the request of a server as a question. None if it cannot be asked; the log then has the reason.
+
+    `number` is its number among the questions of its call, from 1.
+    """
+    if number > QUESTIONS:
+        log.warning(f"its question was declined: it asked {QUESTIONS} times in this call already")
+        return None
     try:
         return _page(params) if isinstance(params, ElicitRequestURLParams) else _form(params)
     except (ConfigurationError, DefinitionError) as error:
@@ -120,6 +126,8 @@ class Leg:
     """The answers to the questions of the leg before; None without questions."""
     state: str | None = None
     """The server's own state, unchanged."""
+    questions: int = 0
+    """How many questions the server has asked in the legs before."""
 
     def request(self, first: Any) -> Any:
         """Returns the SDK's request of this leg; `first` is that of the first leg."""
@@ -140,7 +148,9 @@ def leg_of(context: CallContext | None, log: ServerLog) -> Leg:
             log.warning(f"its question was declined: {answer}")
     answers = {name: answer_of(answer) for name, answer in context.answers.items()}
     declined = dict.fromkeys(kept["declined"], DECLINED)
-    return Leg(number=kept["leg"], responses={**declined, **answers}, state=kept["state"])
+    # An older version of toolwire kept no number.
+    asked = kept.get("questions", len(declined) + len(answers))
+    return Leg(number=kept["leg"], responses={**declined, **answers}, state=kept["state"], questions=asked)
 
 
 def next_leg(
@@ -155,17 +165,20 @@ def next_leg(
         return ToolResult.failed("limit", message)
     questions: dict[str, Question] = {}
     declined: list[str] = []
-    for name, request in (result.input_requests or {}).items():
+    wanted = result.input_requests or {}
+    for number, (name, request) in enumerate(wanted.items(), leg.questions + 1):
         if not isinstance(request, ElicitRequest):
             return ToolResult(False, error=f"the server needs {request.method}, and this client does not offer it")
         if not can_ask:
             log.warning("its question was declined: this call has no person")
-        question = question_of(request.params, log) if can_ask else None
+        question = question_of(request.params, log, number=number) if can_ask else None
         if question is None:
             declined.append(name)
         else:
             questions[name] = question
+    asked = leg.questions + len(wanted)
     if questions:
-        return InputRequired(questions, {"leg": leg.number + 1, "declined": declined, "state": state})
+        kept = {"leg": leg.number + 1, "declined": declined, "state": state, "questions": asked}
+        return InputRequired(questions, kept)
     responses = dict.fromkeys(declined, DECLINED) or None
-    return Leg(number=leg.number + 1, responses=responses, state=state)
+    return Leg(number=leg.number + 1, responses=responses, state=state, questions=asked)

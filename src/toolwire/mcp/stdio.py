@@ -6,6 +6,8 @@ The SDK's own transport has no limit on the length of a line.
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +24,8 @@ from toolwire.mcp.client_limits import CLOSE_GRACE_S
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary import system
 
+MARKS = "TOOLWIRE_SERVER_MARKS"
+"""The variable with the marks of a server and of those above it. Each process that the server starts inherits it."""
 _POLL_S = 0.01
 _STDERR_LINE_BYTES = 64 * 1024
 
@@ -39,18 +43,23 @@ class Command:
 
 @asynccontextmanager
 async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGenerator[tuple[_Incoming, _Outgoing]]:
-    """Starts the process and yields its streams. At the end the process and its group are gone.
+    """Starts the process and yields its streams. At the end the process, its group and its descendants are gone.
+
+    Descendants in other groups are found by a mark in their environment, on Linux.
 
     Raises:
         OSError: The process cannot be started.
     """
+    mark = secrets.token_hex(16)
+    # A host that is a server itself passes on the marks of the hosts above it.
+    marks = f"{os.environ.get(MARKS, '')} {mark}".strip()
     process = await create_subprocess_exec(
         system.program_path(command.command),
         *command.args,
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        env={**get_default_environment(), **command.env},
+        env={**get_default_environment(), **command.env, MARKS: marks},
         cwd=command.cwd,
         limit=message_bytes,
         # The whole group is signalled at the end, so that children of the server die with it.
@@ -62,6 +71,8 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
+            if not await anyio.to_thread.run_sync(system.kill_marked, MARKS, mark):
+                log.warning("some processes that it started could not be ended")
             stderr.cancel()
             with suppress(asyncio.CancelledError):
                 await stderr

@@ -17,6 +17,7 @@ from toolwire.models.model import (
     protocol_of,
     provider_errors,
 )
+from toolwire.protocols import CallingProtocol
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class AnthropicModel:
         model: str,
         *,
         client: AsyncAnthropic | None = None,
-        protocol: str | None = None,
+        protocol: str | CallingProtocol | None = None,
         price: Price | None = None,
         **settings: Any,
     ) -> None:

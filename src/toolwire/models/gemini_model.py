@@ -18,6 +18,7 @@ from toolwire.models.model import (
     provider_errors,
     without_key,
 )
+from toolwire.protocols import CallingProtocol
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class GeminiModel:
         model: str,
         *,
         client: Client | None = None,
-        protocol: str | None = None,
+        protocol: str | CallingProtocol | None = None,
         price: Price | None = None,
         **settings: Any,
     ) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from toolwire.protocols import get
+from toolwire.protocols import CallingProtocol, get
 from toolwire.vocabulary.errors import ConfigurationError
 
 FailureCause = Literal["auth", "rate", "overloaded", "context_length", "refused", "network"]
@@ -82,8 +82,8 @@ class Model(Protocol):
     """A model. A class of your own needs these three."""
 
     @property
-    def protocol(self) -> str:
-        """The name of the calling format."""
+    def protocol(self) -> str | CallingProtocol:
+        """The calling format: its name, or a text protocol such as `protocols.get("xml", tag="call")`."""
         ...
 
     @property
@@ -167,14 +167,17 @@ def without_key(model: str, variable: str, *kinds: type[Exception]) -> Generator
         raise ConfigurationError(f"{model} found no key: set {variable}, or give client= ({error})") from error
 
 
-def protocol_of(name: str | None, native: str) -> str:
-    """Returns the name of a model's protocol: the native one of its API, or a text protocol.
+def protocol_of(protocol: str | CallingProtocol | None, native: str) -> str | CallingProtocol:
+    """Returns a model's protocol: the name of the native one of its API, or a text protocol as it was given.
 
     Raises:
-        ConfigurationError: It is the native protocol of another API, or there is none of this name.
+        ConfigurationError: It is a native protocol as an object or of another API, or there is none of this name.
     """
-    if name is None or name == native or not get(name).is_native:
-        return name or native
+    if protocol is None or protocol == native:
+        return native
+    found = get(protocol) if isinstance(protocol, str) else protocol
+    if not found.is_native:
+        return protocol
     raise ConfigurationError(
-        f"protocol={name!r}: this model's API is that of {native!r}: leave it out, or take a text protocol"
+        f"protocol={found.name!r}: this model's API is that of {native!r}: leave it out, or take a text protocol"
     )

@@ -17,6 +17,7 @@ from toolwire.models.model import (
     provider_errors,
     without_key,
 )
+from toolwire.protocols import CallingProtocol
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class OpenAIModel:
         *,
         client: AsyncOpenAI | None = None,
         api: Literal["chat", "responses"] = "chat",
-        protocol: str | None = None,
+        protocol: str | CallingProtocol | None = None,
         price: Price | None = None,
         **settings: Any,
     ) -> None:

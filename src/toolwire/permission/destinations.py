@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from toolwire.vocabulary.texts.normal_forms import normalized
+
 _HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\\]+", re.ASCII)
 
@@ -110,10 +112,10 @@ def fold(text: str) -> str:
     if not text.isascii():
         visible = (
             letter
-            for letter in unicodedata.normalize("NFKC", text)
+            for letter in normalized("NFKC", text)
             if letter not in _SELECTORS and unicodedata.category(letter) not in _INVISIBLE
         )
-        text = unicodedata.normalize("NFKC", "".join(visible).casefold())
+        text = normalized("NFKC", "".join(visible).casefold())
     spaced = "".join(letter if letter.isprintable() and not letter.isspace() else " " for letter in text.lower())
     while "  " in spaced:
         spaced = spaced.replace("  ", " ")

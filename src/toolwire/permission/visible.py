@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from toolwire.vocabulary.texts.normal_forms import normalized
+
 _BLANK = frozenset(
     {
         "\u034f",  # combining grapheme joiner
@@ -74,7 +76,7 @@ def looks_like_another(text: str) -> bool:
         return False
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
         return True
-    if unicodedata.normalize("NFC", text) != text or any(map(_is_a_form, text)):
+    if normalized("NFC", text) != text or any(map(_is_a_form, text)):
         return True
     return any(_is_mixed(word) for word in _WORD.findall(text))
 

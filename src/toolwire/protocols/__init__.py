@@ -23,6 +23,7 @@ from toolwire.protocols.native.openai import OpenAi
 from toolwire.protocols.native.openai_responses import OpenAiResponses
 from toolwire.protocols.native.strict_schema import strict_problems
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, ReplyStream, StreamEvent, TextDelta
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -52,16 +53,24 @@ _PROTOCOLS: dict[str, CallingProtocol] = {
 }
 
 
-def get(name: str) -> CallingProtocol:
+def get(name: str, *, tag: CallTag | None = None) -> CallingProtocol:
     """Returns the protocol with this name: one of `names()`, such as "xml" or "anthropic".
 
+    `tag` is the name of the element around a call in the prompt, the examples and the grammar of `xml`: "tool_call"
+    (None) or "call". Replies with either are read. Take "call" for a model whose tokenizer has `<tool_call>` as a
+    special token: it may not be able to write it.
+
     Raises:
-        ConfigurationError: No protocol has this name.
+        ConfigurationError: No protocol has this name or this tag.
     """
     found = _PROTOCOLS.get(name)
     if found is None:
         raise ConfigurationError(f"there is no protocol {name!r}: write one of {', '.join(map(repr, _PROTOCOLS))}")
-    return found
+    if tag is None:
+        return found
+    if not isinstance(found, Xml):
+        raise ConfigurationError(f"get({name!r}, tag={tag!r:.80}): only the protocol 'xml' has a tag: leave it out")
+    return Xml(tag=tag)
 
 
 def names() -> tuple[str, ...]:

@@ -47,7 +47,7 @@ _TOKEN = (
 )
 _MARKS = (
     *("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to="),
-    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]"),
+    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]", "<call"),
 )
 _Q = "[\"'“”]"
 _SHAPES = re.compile(
@@ -192,6 +192,27 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
             if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
                 return True
     return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
+
+
+_OF_A_RESULT = frozenset({"id", "role", "tool_call_id"})
+"""Further keys of a result in the messages of an API."""
+
+
+def find_made_up_result(value: Any, known: KnownTools) -> str:
+    """Returns the name of the known tool that a JSON value gives as the source of a result; empty for other values.
+
+    A model may write a result itself: as `{"name": TOOL, "content": ...}`, or in the form in which it reads results. Of
+    a list, each item must be one.
+    """
+    if isinstance(value, list):
+        names = [find_made_up_result(item, known) for item in cast("list[Any]", value)]
+        return names[0] if names and all(names) else ""
+    if not isinstance(value, dict):
+        return ""
+    node = cast("dict[str, Any]", value)
+    key = next((key for key in ("result_of", "name") if isinstance(node.get(key), str)), "")
+    is_result = bool(key) and node.keys() - {key, *_OF_A_RESULT} in ({"content"}, {"error"})
+    return named(node[key], known) if is_result else ""
 
 
 def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) -> bool:

@@ -25,6 +25,7 @@ _MARK = re.compile(
     | ✿(?:FUNCTION|ARGS)✿ | </?[|｜]DSML[|｜] | <(?:start|end)_function_call>
     | (?<!\w[ ])</?(?:\w{{1,16}}:)?(?:{_WRAPPER})(?:[ ][^<>\n]*+)?+>
     | </?(?:\w{{1,16}}:)?(?:invoke|parameter)[ ][^<>\n]*+> | </?arg_(?:key|value)> | <(?:function|parameter)=[^<>\n]*+>
+    | <call>(?=\s*+<name>) | </(?:params|parameters|arguments|args)>\s*+</call>
     | </(?:function|(?:\w{{1,16}}:)?parameter)> | (?<!\w[ ])Action[ ]Input
     | \bfunctools(?=["'\s]*+[\[{{])
     """,

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import fences, is_all, named, unquoted
+from toolwire.protocols.call_shapes import fences, find_made_up_result, is_all, named, unquoted
+from toolwire.protocols.fillers import FILLER, is_filler
 from toolwire.protocols.foreign import read_foreign
 from toolwire.protocols.reading.incoming import match_end
-from toolwire.protocols.reading.repair import decode_json_texts
 from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.right_call import RightCall, has_blank
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument
 from toolwire.protocols.xml.markup import OPENING, attributes, is_empty
@@ -27,24 +28,45 @@ SHOWN_LIMIT = 2_000
 """Maximum number of characters of the calls that are shown. A model finds its mistake in a short text."""
 
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
-_ARGUMENTS = ("arguments", "parameters", "params", "args", "kwargs", "input", "tool_input", "tool_args")
 _DEPTH = 4
 _SPACE = re.compile(r"\s*+")
 
 
 def in_right_form(text: str, known: KnownTools, render: Callable[[Sequence[ToolCall]], str]) -> str:
-    """Returns the calls of known tools that the reply seems to make, as `render` writes them. Empty without any."""
-    calls = _meant(_unfenced(text).strip(), known)
-    if not calls or any(call.name not in known.schemas or call.name == CODE_EXECUTION for call in calls):
+    """Returns the calls of known tools that the reply seems to make, as `render` writes them.
+
+    Empty without any, and if arguments are missing or wrong: only the form of a call that can run is right.
+    """
+    calls = [_right(call, known) for call in meant_calls(text, known)]
+    whole = [call for call in calls if call is not None]
+    if not whole or len(whole) < len(calls):
         return ""
     try:
-        shown = render(calls).strip()
+        shown = render(whole).strip()
     except Unrepresentable:
         return ""
     return shown if len(shown) <= SHOWN_LIMIT else ""
 
 
-def _unfenced(text: str) -> str:
+def meant_calls(text: str, known: KnownTools) -> list[ToolCall]:
+    """Returns the calls of known tools that the reply seems to make, with their arguments as they are written.
+
+    Empty unless the reply is nothing but such calls. Programs are left to their own readers.
+    """
+    calls = _meant(strip_fence(text).strip(), known)
+    is_known = all(call.name in known.schemas and call.name != CODE_EXECUTION for call in calls)
+    return calls if is_known else []
+
+
+def _right(call: ToolCall, known: KnownTools) -> ToolCall | None:
+    right = RightCall.of(known.by_name[call.name], call.arguments, kept_limit=SHOWN_LIMIT)
+    if right is None or has_blank(right.arguments):
+        return None
+    return ToolCall(call.name, right.arguments)
+
+
+def strip_fence(text: str) -> str:
+    """Returns the content of the one fence that is the whole text, or the text."""
     found = fences(text)
     if len(found) != 1 or not is_all(text, found[0][0], found[0][1]):
         return text
@@ -56,10 +78,18 @@ def _meant(text: str, known: KnownTools) -> list[ToolCall]:
     try:
         foreign = read_foreign(text, unquoted(text), known)
     except Refusal:
-        return []
+        foreign = None
     if foreign is not None:
         return list(foreign.calls) if len(foreign.spans) == 1 and is_all(text, *foreign.spans[0]) else []
+    text = _between_marks(text)
     return list(_in_json(text, known) if text[:1] in ("{", "[") else _in_attributes(text, known))
+
+
+def _between_marks(text: str) -> str:
+    """Returns the JSON between the marks of calls, if the text has nothing else; any other text unchanged."""
+    opening, end = FILLER.match(text), max(text.rfind("}"), text.rfind("]")) + 1
+    start = 0 if opening is None else opening.end()
+    return text[start:end] if start < end and is_filler(text[end:]) else text
 
 
 def _in_json(text: str, known: KnownTools) -> Iterator[ToolCall]:
@@ -78,16 +108,16 @@ def _of_value(value: Any, known: KnownTools, depth: int) -> Iterator[ToolCall]:
     if not isinstance(value, dict) or not depth:
         return
     node = cast("dict[str, Any]", value)
+    if find_made_up_result(node, known):
+        return
     for key in _NAMES:
         if tool := named(node[key], known) if isinstance(node.get(key), str) else "":
-            others = {name: item for name, item in node.items() if name != key}
-            inner = [others[name] for name in _ARGUMENTS if isinstance(others.get(name), dict)]
-            yield _call(tool, inner[0] if len(inner) == 1 else others, known)
+            yield ToolCall(tool, {name: item for name, item in node.items() if name != key})
             return
     for key, item in node.items():
         tool = named(key, known)
         if tool and isinstance(item, dict):
-            yield _call(tool, cast("dict[str, Any]", item), known)
+            yield ToolCall(tool, cast("dict[str, Any]", item))
         else:
             yield from _of_value(item, known, depth - 1)
 
@@ -102,13 +132,6 @@ def _in_attributes(text: str, known: KnownTools) -> list[ToolCall]:
             return []
         schema = known.schemas[tool]
         values = {name: convert_argument(name, given, schema).value for name, given in attributes(found).items()}
-        calls.append(_call(tool, values, known))
+        calls.append(ToolCall(tool, values))
         position = match_end(_SPACE, text, found.end())
     return calls
-
-
-def _call(tool: str, given: Mapping[str, Any], known: KnownTools) -> ToolCall:
-    schema = known.schemas[tool]
-    parameters = cast("Mapping[str, Any]", schema.get("properties") or {})
-    arguments, _ = decode_json_texts({name: value for name, value in given.items() if name in parameters}, schema)
-    return ToolCall(tool, arguments)

@@ -17,7 +17,7 @@ _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 NOT_RUN = "Your reply was not run."
 """The first line of each refusal."""
 
-_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "grammar")
+_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "right_form", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
 
@@ -44,9 +44,9 @@ def keeps_message(parse: _Parse) -> _Parse:
     """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`, and why it ended."""
 
     @wraps(parse)
-    def parse_and_keep(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    def parse_and_keep(reply: Any, tools: Iterable[Any] = (), **options: Any) -> Reply:
         text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply or ""
-        found = parse(reply, tools)
+        found = parse(reply, tools, **options)
         return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
 
     return cast("_Parse", parse_and_keep)

@@ -5,28 +5,41 @@ An answer is text without the shape of a call. Text that looks like an unread ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import find_call_shape, has_mark, has_name, is_call_like, unquoted
+from toolwire.protocols.call_shapes import (
+    find_call_shape,
+    find_made_up_result,
+    has_mark,
+    has_name,
+    is_call_like,
+    unquoted,
+)
 from toolwire.protocols.foreign import Foreign, read_foreign
+from toolwire.protocols.json_text.call_forms import MADE_UP
 from toolwire.protocols.json_text.parse import read_json_text
 from toolwire.protocols.json_text.render import render_json_text
 from toolwire.protocols.leftovers import refuse_lost_argument, refuse_mark, rest_of
-from toolwire.protocols.meant_calls import in_right_form
+from toolwire.protocols.meant_calls import in_right_form, strip_fence
 from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.render import render_xml
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
 _Read = Callable[[Any, Iterable[Any]], Reply]
 _Render = Callable[[Sequence[ToolCall]], str]
+
+_RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
+"""A result as a JSON model reads it."""
 
 _UNREAD = "This has the shape of a call of a tool, and is not in the form that calls are read from. "
 _SHOWN = "This call is not in the form that calls are read from. In that form it is:\n"
@@ -47,14 +60,17 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
 
 
 @keeps_message
-def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+def parse_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call") -> Reply:
     """Parses an XML reply into calls, a failure, a plain text answer, or the reasons for a refusal.
+
+    `tag` is the name of the element around a call that the model was told.
 
     Raises:
         ConfigurationError: The host passed something other than text.
     """
     known = known_tools(tools)
-    return _settled(read_xml(reply, known), reply, known, read_json_text, partial(render_xml, tools=known))
+    render = partial(render_xml, tools=known, tag=tag)
+    return _settled(read_xml(reply, known, tag=tag), reply, known, read_json_text, render)
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:
@@ -71,6 +87,11 @@ def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) 
         raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
     if known.schemas:
         refuse_mark(unquoted(text), form)
+
+
+def shows_right_form(reply: Reply) -> bool:
+    """True if the refusal of the reply shows its calls in the right form."""
+    return any(problem.message.startswith(_SHOWN) for problem in reply.problems)
 
 
 def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str = "") -> None:
@@ -150,19 +171,33 @@ def _reply(text: str, found: Foreign) -> Reply:
 
 
 def _check(said: str, text: str, known: KnownTools, render: _Render) -> None:
-    """Refuses an answer that is an unread call.
+    """Refuses an answer that is an unread call, or a result that the model made up.
 
     JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
     """
-    try:
-        value = load_json(said) if said.lstrip()[:1] in ("{", "[") else None
-    except (ValueError, Refusal):
-        value = None
+    value = _json_in(said)
+    if tool := find_made_up_result(_results_in(strip_fence(said)), known):
+        raise Refusal(MADE_UP.format(tool), place="line 1")
     if value is None:
         refuse_call_shape(text, known, _BY_ITSELF, render)
     elif is_call_like(value, known):
         show_right_form(text, known, render, place="line 1")
         raise Refusal(f"{_UNREAD}{_BY_ITSELF}", place="line 1")
+
+
+def _json_in(text: str) -> Any:
+    """Returns the JSON value that the text is; None if it is none."""
+    try:
+        return load_json(text) if text.lstrip()[:1] in ("{", "[") else None
+    except (ValueError, Refusal):
+        return None
+
+
+def _results_in(text: str) -> Any:
+    """Returns the JSON value that the text is, or a list of the values if it is nothing but results between tags."""
+    if _RESULT.sub("", text).strip():
+        return _json_in(text)
+    return [_json_in(found) for found in _RESULT.findall(text)]
 
 
 def _text(given: Any) -> str:

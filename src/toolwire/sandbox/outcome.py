@@ -14,8 +14,10 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import SourceRefusal
+from toolwire.sandbox.variable_rules import change_by
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 STOPPED = "Stopped"
 REFUSED = "SourceRefused"
@@ -50,8 +52,17 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
         duration_s=now - live.started,
         cpu_s=end.cpu_s if end is not None else 0.0,
         notice=notice,
+        variables=_change(live, status),
         recorded=live.recorded,
     )
+
+
+def _change(live: LiveProgram, status: ProgramStatus) -> VariablesChange | None:
+    """Returns what the program changed in the variables, if it came to its own end."""
+    frame = live.variables
+    if frame is None or status not in ("finished", "failed", "memory"):
+        return None
+    return change_by(live.program, frame)
 
 
 def refusal(program: Program, found: Sequence[SourceRefusal]) -> ProgramError:

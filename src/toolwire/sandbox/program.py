@@ -21,6 +21,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.vocabulary.calls import ASYNCIO, PROGRAM_MODULES
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.texts.variables import Variables, source_of
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
 _MIN_ISOLATIONS: tuple[str, ...] = get_args(MinIsolation)
@@ -101,6 +102,9 @@ class Program:
         min_isolation: The least isolation with which it may run. `process` is for programs that are as trusted as the
             host.
         modules: The modules it may import, from `checked_modules`. They help the model and are no wall.
+        variables: The variables and functions of earlier programs, which it has from its start; the result then tells
+            what it changed. Each source is of one `def`. None: no variables are kept. A runner that ignores them keeps
+            none.
         replay: Makes the program resumable and sets its clocks and randomness. None: they are the real ones, and a call
             that waits for a person is an error to the program.
     """
@@ -111,10 +115,17 @@ class Program:
     source_checks: bool = True
     min_isolation: MinIsolation = "kernel"
     modules: tuple[str, ...] = PROGRAM_MODULES
+    variables: Variables | None = None
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
         checked_isolation(self.min_isolation)
+
+    @property
+    def whole_source(self) -> str:
+        """The source text, with the functions of earlier programs after it."""
+        functions = map(source_of, (self.variables or {}).values())
+        return "\n".join([self.source, *(source for source in functions if source is not None)])
 
 
 def checked_isolation(least: MinIsolation) -> MinIsolation:

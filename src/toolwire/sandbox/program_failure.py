@@ -20,7 +20,7 @@ STOPPED: Mapping[ProgramStatus, FailureKind] = {
 }
 """The kind of failure for each way to stop; any other status is the program's own fault, a tool_error."""
 
-_FAILED = "Do not send the same program again: it would fail the same way. Write another one."
+_FAILED = "Do not send the same program again: it would fail the same way. Correct it and send the whole program."
 _SLOW = "Do not send the same program again: it would take as long. Write one that does less."
 _TOOL_AWAY = "A tool of the program cannot be used now. Write a program that does without it, or tell the user."
 _ENDED = "The program was stopped from outside: its text was not the cause."

@@ -12,6 +12,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text, kept_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+from toolwire.vocabulary.texts.variables import VariablesChange
 from toolwire.vocabulary.told import media_apart, show, told_output
 
 ProgramStatus = Literal[
@@ -125,6 +126,9 @@ class ProgramResult:
             assigned before the last one; empty otherwise.
         invocation_id: The id that all its calls share, in the log too; empty for a program that the sandbox ran by
             itself.
+        variables: The difference that it made to the variables of its conversation; None if it keeps none, or if it
+            was stopped before its end.
+        variables_note: The line for the model about variables that are not kept; empty if all are.
         recorded: All calls of a resumable program, with those of earlier attempts: `Replay.recorded` of the next
             attempt.
     """
@@ -141,6 +145,8 @@ class ProgramResult:
     cpu_s: float
     notice: str = ""
     invocation_id: str = ""
+    variables: VariablesChange | None = None
+    variables_note: str = ""
     recorded: tuple[Recorded, ...] = ()
 
     def __str__(self) -> str:
@@ -185,6 +191,8 @@ class ProgramResult:
             parts.append(self.notice)
         elif is_empty:
             parts.append(NOTHING_TO_SHOW)
+        if self.variables_note:
+            parts.append(self.variables_note)
         parts += [*_left_lines(self.calls), *self._error_lines()]
         if not parts:
             return output

@@ -69,12 +69,17 @@ def check_source(program: Program) -> tuple[SourceRefusal, ...]:
     if not program.source_checks:
         return ()
     try:
-        _quiet_parser()
-        tree = ast.parse(program.source, _FILENAME)
+        tree = parse_program(program.source)
         found = sorted(_Checks(program).refusals(tree), key=lambda refusal: (refusal.line, refusal.column))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return tuple(found[:_SHOWN_REFUSALS])
+
+
+def parse_program(source: str) -> ast.Module:
+    """Parses a program's text, without warnings. Raises as `ast.parse`."""
+    _quiet_parser()
+    return ast.parse(source, _FILENAME)
 
 
 class _Checks:

@@ -23,7 +23,7 @@ def tool_paths(program: Program) -> dict[str, str]:
     a builtin or a tool called `github` keeps that name.
     """
     own = {tool.program_name for tool in program.tools}
-    written = {chain: chain.replace(".", "_") for chain in _chains(program.source)}
+    written = {chain: chain.replace(".", "_") for chain in _chains(program.whole_source)}
     kept = own | _NOT_SPELLED
     spelled = {chain: tool for chain, tool in written.items() if tool in own and chain.split(".")[0] not in kept}
     return spelled | {tool.path: tool.program_name for tool in program.tools if tool.path}

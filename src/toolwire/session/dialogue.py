@@ -1,6 +1,7 @@
-"""The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, and how to end.
+"""The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, right forms, the ending.
 
-`Turn.text` never has them. A native protocol's messages have none: the provider fixes their form.
+`Turn.text` never has them. A native protocol's messages have at most the last one, as a message of the user: the
+provider fixes the form of the others. A right form is a part of the result there.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from toolwire.definition.naming import program_name
-from toolwire.protocols.base import CallingProtocol, Language
+from toolwire.facade.built_in.kept_variables import KeptVariables
+from toolwire.protocols.base import CallingProtocol, Language, checked
+from toolwire.protocols.native.protocol import refused_results
+from toolwire.protocols.text_parse import shows_right_form
+from toolwire.protocols.tool_names import KnownTools, provider_name
 from toolwire.sandbox.report import NOTHING_TO_SHOW
+from toolwire.session.failed_calls.right_forms import RightForms
+from toolwire.session.finish import Finish, TurnFinish
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -38,6 +45,8 @@ SAME_REPLY = "This is your last reply word for word, and it cannot be read. Writ
 SAME_PROGRAM = "This is the program that failed before, unchanged, and it failed once more."
 SAME_CALL = "{!r} was called with the same arguments as before, and it failed once more."
 EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
+NOT_KEPT = "`{}` was set by an earlier program, and was not kept: set it in this program."
+"""Stands in its place if variables are kept."""
 ENDINGS: dict[Language, str] = {
     "en": "If this answers the request, reply with the answer in plain text.",
     "zh": "如果这已经能回答请求，就直接用文字回答。",
@@ -65,13 +74,23 @@ class Dialogue:
     """The earlier turns of one session, as far as the next message depends on them."""
 
     def __init__(
-        self, protocol: CallingProtocol, language: Language, on_unreadable: OnUnreadable, finish: str | None
+        self,
+        protocol: CallingProtocol,
+        language: Language | None,
+        on_unreadable: OnUnreadable,
+        finish: Finish,
+        variables: KeptVariables,
+        has_ending_line: bool,
     ) -> None:
-        """`finish` names the tool by which the model ends; None if it ends by plain text alone.
+        """`finish` has the tool by which the model ends, if it does not end by plain text alone. None is English.
+
+        With `has_ending_line`, the results of a native protocol end with the line that says how to end, too.
 
         Raises:
-            ConfigurationError: `on_unreadable` does not fit the protocol.
+            ConfigurationError: `on_unreadable` does not fit the protocol, or the language is unknown.
         """
+        language = language or "en"
+        checked("language", language, ENDINGS)
         if on_unreadable not in get_args(OnUnreadable):
             raise ConfigurationError(f"on_unreadable={on_unreadable!r:.80} is unknown: write 'keep' or 'note'")
         if on_unreadable == "note" and protocol.is_native:
@@ -81,11 +100,13 @@ class Dialogue:
             )
         self._protocol = protocol
         self._ending, self._rest = ENDINGS[language], THE_REST[language]
+        self._forms = RightForms(protocol, language)
         self._after_refusal: list[str] = []
-        if finish is not None:
-            written = program_name(finish) if protocol.writes_programs else finish
+        if finish.name is not None:
+            written = _name_in_replies(finish.name, protocol)
             self._ending = FINISHES[language].format(written)
             self._after_refusal = [INSTEAD_OF_TEXT[language].format(written)]
+        self._has_ending_line = has_ending_line or not protocol.is_native
         self.has_prompt = False
         """True once the host has read the session's prompt. It describes the form, so refusals do not repeat it."""
         self._has_notes = on_unreadable == "note"
@@ -95,6 +116,7 @@ class Dialogue:
         """The calls that failed in the last turn that made any."""
         self._told: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
+        self._earlier_line = NOT_KEPT if variables.is_on else EARLIER
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
         self._broken = 0
         """Number of the last replies in a row whose streams broke off."""
@@ -115,11 +137,14 @@ class Dialogue:
             )
             raise ConfigurationError(f"{self._broken} streams in a row broke off before their end: {advice}")
 
-    def without_calls(self, read: Reply) -> Turn:
-        """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply."""
+    def without_calls(self, read: Reply, tools: KnownTools) -> Turn:
+        """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply.
+
+        `tools` are those that its message may name.
+        """
         if not read.is_refused or read.ended in ("filter", "failed"):
             return Turn.ended(read, (), [])
-        said, answer = read.message, self._protocol.refuse(read)
+        said, answer = read.message, self._refusal(read, tools)
         if isinstance(answer, str) and self._protocol.reminder and not self.has_prompt:
             answer = f"{answer}\n\n{self._protocol.reminder}"
         is_repeated = isinstance(said, str) and bool(said.strip()) and said.strip() == self._unread
@@ -127,18 +152,42 @@ class Dialogue:
         if self._has_notes:
             read = replace(read, message=LEFT_OUT)
         before = [SAME_REPLY] if is_repeated else []
-        return Turn.ended(read, (), answer, before=before, after=self._after_refusal)
+        forms = [] if shows_right_form(read) else self._forms.lines_for_refusal(self._unread, tools)
+        return Turn.ended(read, (), answer, before=before, after=[*forms, *self._after_refusal])
 
-    def with_results(self, run_id: str, read: Reply, results: Sequence[ToolResult], final: Any = None) -> Turn:
-        """Returns the turn of a run that ended. `final` is the value of the call by which the model ended."""
-        answer = self._protocol.format(results)
-        if self._protocol.is_native:
-            return Turn.ended(read, results, answer, final=final, run_id=run_id)
-        losses = [problem.message for problem in read.problems if problem.is_loss]
+    def _refusal(self, read: Reply, tools: KnownTools) -> str | list[dict[str, Any]]:
+        if not (self._protocol.is_native and read.refused_calls):
+            return self._protocol.refuse(read)
+        return self._protocol.format(self._forms.with_forms(read.refused_calls, refused_results(read), tools))
+
+    def with_results(
+        self,
+        run_id: str,
+        read: Reply,
+        results: Sequence[ToolResult],
+        tools: KnownTools,
+        end: TurnFinish | None = None,
+    ) -> Turn:
+        """Returns the turn of a run that ended. `end` is the end by a call of the model.
+
+        `tools` are those that its message may name.
+        """
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
+        ending = [self._ending] if self._has_ending_line and clean and end is None else []
+        final, has_final = None if end is None else end.final, end is not None
+        shown = self._forms.with_forms(read.calls, results, tools) if self._protocol.is_native else results
+        answer = self._protocol.format(shown)
+        if not isinstance(answer, str):
+            lines = [message for line in ending for message in self._protocol.prompt(line)]
+            return Turn.ended(read, results, [*answer, *lines], final=final, has_final=has_final, run_id=run_id)
+        losses = [problem.message for problem in read.problems if problem.is_loss]
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
-        after = [*([self._rest] if losses else []), self._ending] if clean and final is None else []
-        return Turn.ended(read, results, answer, before=before, after=after, final=final, run_id=run_id)
+        after = [*([self._rest] if losses and ending else []), *ending]
+        if not clean and end is None:
+            after = self._forms.lines(read.calls, results, tools)
+        return Turn.ended(
+            read, results, answer, before=before, after=after, final=final, has_final=has_final, run_id=run_id
+        )
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
         """Returns the lines about earlier turns, and remembers this one."""
@@ -147,7 +196,7 @@ class Dialogue:
         lines = dict[str, None]()
         failed = set[str]()
         for call, result in zip(read.calls, results, strict=True):
-            if result.failure is None:
+            if result.failure is None or result.failure.data.get("is_started") is False:
                 continue
             key = _key(call)
             failed.add(key)
@@ -171,7 +220,19 @@ class Dialogue:
             rf"|\bas[ \t]+{name}\b",
             re.MULTILINE,
         )
-        return [EARLIER.format(name)] if any(defined.search(program) for program in self._programs) else []
+        return [self._earlier_line.format(name)] if any(defined.search(program) for program in self._programs) else []
+
+
+def _name_in_replies(tool: str, protocol: CallingProtocol) -> str:
+    """Returns the tool's name as the model writes it."""
+    if protocol.writes_programs:
+        return program_name(tool)
+    return provider_name(tool) if protocol.is_native else tool
+
+
+def is_ending(text: str) -> bool:
+    """True for a line that says how to end."""
+    return text in ENDINGS.values() or any(text.startswith(line.partition("`")[0]) for line in FINISHES.values())
 
 
 _NOTHING = NOTHING_TO_SHOW.partition(".")[0]

@@ -16,7 +16,7 @@ from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Label
-from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
+from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import untag
 
@@ -34,7 +34,7 @@ class TurnFinish:
         self.name = entry.name
         self.call_id = ""
         self.final: Any = None
-        """The value of the call that ended the turn; None until then."""
+        """The value of the call that ended the turn. None until then, and if its value is null."""
         self._entry = entry
         self._lock = threading.Lock()
 
@@ -44,7 +44,11 @@ class TurnFinish:
         with self._lock:
             if self.call_id not in ("", call.id):
                 return self.refusal(call)
-            self.final, self.call_id = final_of(prepared.validated), call.id
+            try:
+                self.final, self.call_id = final_of(prepared.validated), call.id
+            except Unrepresentable as error:
+                message, hint = f"`answer` is not JSON: {error}.", "Give a text, a number, a list or a dict."
+                return ToolResult.failed("invalid_arguments", message, hint=hint, call=call)
         return ToolResult(True, content=(TextBlock(type="text", text=RECEIVED),), call=call)
 
     def refusal(self, call: ToolCall, /) -> ToolResult:
@@ -133,6 +137,6 @@ def offer_finish(finish: str | type[BaseModel] | None, scope: Scope) -> Finish:
     return Finish(entry=entry)
 
 
-def final_in(run: Run) -> Any:
-    """Returns the value of the call by which the model ended the turn; None if it has not ended so."""
-    return run.end.final if isinstance(run.end, TurnFinish) else None
+def end_of(run: Run) -> TurnFinish | None:
+    """Returns the end of the turn by a call; None if the model has not ended so."""
+    return run.end if isinstance(run.end, TurnFinish) and run.end.call_id else None

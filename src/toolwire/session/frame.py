@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -15,7 +15,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.invocation.scope import Scope
 from toolwire.session.finish import TurnFinish
 from toolwire.session.turn import Turn
-from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.calls import Caller, Reply, ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -102,17 +102,23 @@ class _OwnTools:
 
 
 async def run_below(
-    calls: Sequence[ToolCall], context: CallContext, scope: Scope, entry: Entry | None
+    reply: Reply, context: CallContext, scope: Scope, entry: Entry | None
 ) -> tuple[list[ToolResult], TurnFinish | None]:
-    """Runs the calls of one reply as calls of a running tool. Returns their results, and the end of this reply alone.
+    """Runs the calls of one reply as calls of a running tool. Returns their results, and the end by one of them alone.
 
     `context` is that of the running call, `scope` is the session's, and `entry` the tool by which its model ends. As in
     any turn, that call waits for the calls before it, and those after it do not run. If a call waits for a person, the
     running tool ends here, and comes here again after the decision.
     """
     end = None if entry is None else TurnFinish(entry)
-    inner = context.using(_OwnTools(replace(scope, end=end)), agent=scope.caller.agent or None)
-    results: list[ToolResult] = []
-    for _, group in groupby(enumerate(calls), lambda one: one[0] if end and one[1].name == end.name else -1):
+    agent, results = scope.caller.agent or None, list[ToolResult]()
+    inner = context.using(_OwnTools(replace(scope, end=end)), agent=agent)
+
+    def runs_alone(call: ToolCall) -> bool:
+        return reply.is_sequence or (end is not None and call.name == end.name)
+
+    for _, group in groupby(enumerate(reply.calls), lambda one: one[0] if runs_alone(one[1]) else -1):
+        if reply.is_sequence and results and not results[-1].success:
+            inner = context.using(_OwnTools(replace(scope, end=end, is_blocked=True)), agent=agent)
         results += await asyncio.gather(*(inner.call(call.name, **dict(call.arguments)) for _, call in group))
-    return results, end
+    return results, end if end is not None and end.call_id else None

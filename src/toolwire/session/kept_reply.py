@@ -32,6 +32,7 @@ def kept(reply: Reply) -> dict[str, Any]:
             }
             for problem in reply.problems
         ],
+        **({"is_sequence": True} if reply.is_sequence else {}),
         **({} if reply.message is None else {"message": tag(reply.message)}),
         **({} if reply.ended is None else {"ended": reply.ended}),
         **({} if reply.is_complete is None else {"is_complete": reply.is_complete}),
@@ -49,6 +50,7 @@ def read(document: Mapping[str, Any]) -> Reply:
             for call in document["calls"]
         ),
         problems=tuple(Problem(**problem) for problem in document["problems"]),
+        is_sequence=document.get("is_sequence", False),
         message=untag(document.get("message")),
         ended=document.get("ended"),
         is_complete=document.get("is_complete"),

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolwire.facade.built_in.kept_variables import KeepVariables, KeptVariables
 from toolwire.facade.built_in.program_entry import program_limits, program_modules, programs_entry
 from toolwire.facade.driving import call_blocking
 from toolwire.invocation.scope import Scope
-from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
@@ -54,22 +55,32 @@ class Bounds:
     limits: Limits | None
     min_isolation: MinIsolation | None
     modules: Iterable[str] | None
+    variables: KeepVariables | None = None
+    """"keep": a program has the variables of earlier ones. Those of one reply then run one after the other."""
 
 
 def with_programs(
-    scope: Callable[[], Scope], protocol: CallingProtocol, programs: bool | None, bounds: Bounds
-) -> Scope:
-    """Returns the scope of a session whose model may run programs, or may not. Its calls have the limits' clean-up.
+    scope: Callable[[], Scope],
+    protocol: CallingProtocol,
+    programs: bool | None,
+    bounds: Bounds,
+    language: Language | None,
+) -> tuple[Scope, KeptVariables]:
+    """Returns the scope of a session whose model may run programs, or may not, and the variables that programs share.
+
+    The calls of the scope have the limits' clean-up.
 
     Raises:
         ConfigurationError: The choice contradicts the protocol or the bounds.
     """
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    refuse_wrong_programs(programs, protocol, min_isolation=least, modules=modules)
+    given = {"min_isolation": least, "modules": modules, "variables": bounds.variables}
+    refuse_wrong_programs(programs, protocol, **given)
     if programs is not False:
         _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
     made = scope() if programs is not False else without_programs(scope())
-    return made if limits is None else replace(made, cleanup_s=limits.cleanup_s)
+    variables = KeptVariables.chosen(bounds.variables, language or "en", made)
+    return made if limits is None else replace(made, cleanup_s=limits.cleanup_s), variables
 
 
 def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> None:
@@ -79,7 +90,7 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
     if there is None and not is_asked:
         return
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    if there is not None and limits is None and least is None and modules is None:
+    if there is not None and (limits, least, modules, bounds.variables) == (None, None, None, None):
         return
 
     def call_back(name: str, arguments: Mapping[str, object]) -> ToolResult:
@@ -91,5 +102,6 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
         call_back,
         min_isolation=least or "kernel",
         modules=program_modules(there) if modules is None else modules,
+        keeps_variables=bounds.variables is not None,
     )
     catalogue.add(entry, replace=True)

@@ -9,13 +9,17 @@ from toolwire.protocols.base import CallingProtocol
 from toolwire.vocabulary.errors import ConfigurationError
 
 
-def prompt_options(protocol: CallingProtocol, **given: Any) -> dict[str, Any]:
+def prompt_options(protocol: CallingProtocol, has_ending_line: bool, **given: Any) -> dict[str, Any]:
     """Returns the options for `protocol.describe`; an option that is None is left to the protocol.
+
+    With `has_ending_line` a native protocol may have a language, for that line alone.
 
     Raises:
         ConfigurationError: The protocol writes no prompt or lacks the option, or the value is unknown.
     """
     options = {option: value for option, value in given.items() if value is not None}
+    if has_ending_line and protocol.is_native:
+        options.pop("language", None)
     if not options:
         return {}
     for option, value in options.items():

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
+from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
 from toolwire.facade.driving import awaited
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.aside import beside, is_large
@@ -29,6 +30,7 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import Pending, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, step_of
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 
 class KeptRun(Ledger, Protocol):
@@ -52,7 +54,11 @@ class KeptRun(Ledger, Protocol):
         ...
 
     def finish(
-        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+        self,
+        results: Sequence[ToolResult],
+        taints: Iterable[Label] = (),
+        urls: Iterable[str] = (),
+        variables: VariablesChange | None = None,
     ) -> Future[None]: ...
     def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]: ...
     def release(self) -> Future[None]: ...
@@ -92,18 +98,20 @@ class Passes:
         scope: Callable[[], Scope],
         protocol: str,
         new_run: Callable[[Iterable[Label]], Run],
+        variables: KeptVariables | None = None,
         groups: KeptGroups | None = None,
     ) -> None:
         """`scope` returns the session's present scope, and `new_run` the state of a turn with these labels."""
         self.store = store
         self.groups = groups or KeptGroups(store)
+        self._variables = variables or KeptVariables("en", is_on=False)
         self._scope = scope
         self._protocol = protocol
         self._new_run = new_run
 
     def over(self, scope: Scope) -> Passes:
         """Returns the passes of one turn, with its scope."""
-        return Passes(self.store, lambda: scope, self._protocol, self._new_run, self.groups)
+        return Passes(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
 
     async def prepared(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
         """Records the decisions on a run and restores its rules. Returns the run's id.
@@ -148,6 +156,7 @@ class Passes:
             engine=replay_engine,
             created_at=now,
             expires_at=now + RUN_LIFE_S,
+            variables=self._variables.of(scope.caller),
         )
         return self.store.start(start)
 
@@ -207,11 +216,14 @@ class Passes:
                 raise DecisionRefused("divergence", result.error or "the run did not follow its record")
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
+        start = ledger.start
+        shared = None if start.variables is None else TurnVariables(start.variables, self._variables.language)
         scope = replace(
             awaited(self._scope()),
             run_id=ledger.run_id,
             run=run,
             end=run.end,
+            variables=shared,
             ledger=ledger,
             pages=ledger.pages,
             can_suspend=True,
@@ -219,16 +231,22 @@ class Passes:
         )
         run.asked = ledger.asked
         try:
-            outcomes = await invoke_turn(run_calls(ledger.run_id, reply), scope, run)
+            calls = run_calls(ledger.run_id, reply)
+            outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             for result in results:
                 if is_divergence(result):
                     raise DecisionRefused("divergence", result.error or "the run did not follow its record")
-            await self.groups.keep(scope, ledger.start.conversation)
+            await self.groups.keep(scope, start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
                 return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
             results = [_left(outcome, run, ledger) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
-            await scope.ports.arrived(ledger.finish(results, run.taints, run.urls))
+            if shared is None:
+                await scope.ports.arrived(ledger.finish(results, run.taints, run.urls))
+            else:
+                await scope.ports.arrived(ledger.finish(results, run.taints, run.urls, shared.changed))
+                if not start.caller.principal:
+                    self._variables.keep(start.caller, shared.changed)
             scope.policy.forget(ledger.run_id)
             return results
         finally:

@@ -10,7 +10,8 @@ from weakref import WeakSet
 
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.built_in.program_entry import modules_told
+from toolwire.facade.built_in.kept_variables import KeepVariables
+from toolwire.facade.built_in.program_entry import programs_told
 from toolwire.facade.driving import awaited
 from toolwire.facade.named_tools import tools_html
 from toolwire.facade.observing.observation import Observed, Watchers
@@ -34,7 +35,7 @@ from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
-from toolwire.session.finish import final_in, offer_finish
+from toolwire.session.finish import end_of, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.own_scope import own_scope
@@ -43,7 +44,7 @@ from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
 from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
 from toolwire.session.suspended import Suspended
-from toolwire.session.told_tools import callable_tools, read_reply, shown, with_notes
+from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, shown, with_notes
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
@@ -97,6 +98,7 @@ class Session(Traced, Observed):
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
+        variables: KeepVariables | None = None,
         always: Iterable[str] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
@@ -108,42 +110,42 @@ class Session(Traced, Observed):
         on_unreadable: OnUnreadable = "keep",
         finish: str | type[BaseModel] | None = None,
         read_text_calls: bool = False,
+        ending_line: bool = False,
     ) -> None:
         """Combines the tools with a protocol and rules.
 
-        `tools` is a registry or toolkit, or an iterable of anything that can be registered. The rules, approver and log
-        of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own
-        by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
-        With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
-        decides. Without one, calls that need a decision do not run.
-        `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
-        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
-        `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
-        prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
-        reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
-        With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
-        `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
-        which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
-        calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
-        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. It sees what
-        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which is never stored.
+        `tools` is a registry or toolkit, or a list of anything that can be registered. The rules, approver and log of
+        the first two apply. `protocol` is the calling format. `permissions` replace the tools' own by name, and
+        `policy` (a `Policy`, rules, or a file) the registry's. `approver` asks a person. With a `store` (a `Store` or
+        its URL) turns are recorded, and one without a decision is suspended until someone decides. Without a store,
+        calls that need one do not run. `limits` bound programs and clean-ups, and no program runs below `min_isolation`
+        ("kernel"); None: the registry's settings. Programs may import only `modules`; None: all, or the registry's.
+        They turn none on. With `variables="keep"`, a program's plain variables and functions are there in the next one.
+        `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape a text
+        protocol's prompt; None is the first. With `on_unreadable="note"`, an unreadable reply has a note in
+        `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
+        others with `search_tools`. `always=()` leaves all to it; None: the registry's setting. `finish` offers a tool
+        by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that
+        is nothing but calls. `ending_line` adds to native results the line of text formats on how to end.
+        `conversation` names what turns of several processes belong to; None: a new id. The model calls for `caller`, by
+        default the toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters are looked up
+        in `state` first, never stored.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
         self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
-        self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
+        self._prompt = prompt_options(self.protocol, ending_line, language=language, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
         self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        self._scope = with_programs(
-            lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
-        )
-        self._finish, self._runs = offer_finish(finish, self._scope), WeakSet[Run]()
+        bounds = Bounds(limits, min_isolation, modules, variables)
+        self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
+        self._finish = offer_finish(finish, self._scope)
+        self._runs, self._instructions = WeakSet[Run](), KeptInstructions()
         self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
-        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
-        self._instructions = KeptInstructions()
+        self._dialogue = Dialogue(self.protocol, language, on_unreadable, self._finish, self._variables, ending_line)
 
     @property
     def conversation(self) -> str:
@@ -169,7 +171,7 @@ class Session(Traced, Observed):
         self._dialogue.has_prompt = True
         if self._passes is not None:
             self._passes.groups.switch_on(self._scope)
-        options = {**self._prompt, **modules_told(self._scope.catalogue, self.protocol)}
+        options = {**self._prompt, **programs_told(self._scope.catalogue, self.protocol)}
         return with_notes(self._instructions.of(self.protocol, self.tools, options), self._scope)
 
     @property
@@ -282,10 +284,13 @@ class Session(Traced, Observed):
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         if not read.calls:
-            return self._dialogue.without_calls(read)
-        results, end = await run_below(read.calls, context, scope, self._finish.entry)
+            return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
+        for_whom = replace(context.scope.caller, agent=scope.caller.agent)
+        with self._variables.turn(for_whom) as shared:
+            scope = replace(scope, variables=shared)
+            results, end = await run_below(read, context, scope, self._finish.entry)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(new_id("r"), read, answers, None if end is None else end.final)
+        turn = self._dialogue.with_results(new_id("r"), read, answers, nameable_tools(scope, self.protocol), end)
         run: Run | None = context.scope.run
         return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
 
@@ -297,14 +302,14 @@ class Session(Traced, Observed):
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
-            return self._dialogue.without_calls(read)
+            return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
         run = self._new_run(self._taints)
         run.saw(self._urls)
         if self._passes is None:
             results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run, scope)
         else:
             results = await self._passes.over(scope).start(run_id, read, run)
-        return self._turn(run_id, read, results, run)
+        return self._turn(run_id, read, results, run, scope)
 
     def interrupt(self, reason: str = "the user stopped it") -> None:
         """Stops the turns of this session that run, from any thread. `turn` then returns, with messages as ever.
@@ -367,10 +372,10 @@ class Session(Traced, Observed):
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             passes = self._passes.over(scope)
             run_id = await passes.prepared(run, decisions)
-            return await self._traced(self._resumed(passes, run_id), scope, run_id, {})
+            return await self._traced(self._resumed(passes, run_id, scope), scope, run_id, {})
 
-    async def _resumed(self, passes: Passes, run_id: str) -> Turn:
-        return self._turn(run_id, *await passes.again(run_id))
+    async def _resumed(self, passes: Passes, run_id: str, scope: Scope) -> Turn:
+        return self._turn(run_id, *await passes.again(run_id), scope)
 
     async def _traced(self, turn: Coroutine[Any, Any, Turn], scope: Scope, run_id: str, ids: Mapping[str, str]) -> Turn:
         return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids=ids)
@@ -387,6 +392,7 @@ class Session(Traced, Observed):
         self._scope = replace(self._scope, agent_run=agent_run)
         if before is not None:
             self._taints, self._urls, self._first = before._taints, before._urls, before._first  # noqa: SLF001 - as self
+            self._variables.take_from(before._variables)  # noqa: SLF001 - as self
             for rule in before._scope.policy.remembered:  # noqa: SLF001 - as self
                 self._scope.policy.restore(rule)
         return self._scope.tracer
@@ -403,25 +409,31 @@ class Session(Traced, Observed):
     async def _run(self, run_id: str, read: Reply, run: Run, scope: Scope) -> list[ToolResult]:
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
-        scope = awaited(scope, run_id=run_id, run=run, end=run.end)
-        outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
+        with self._variables.turn(scope.caller) as shared:
+            scope = awaited(scope, run_id=run_id, run=run, end=run.end, variables=shared)
+            outcomes = await invoke_turn(run_calls(run_id, read), scope, run, is_sequence=read.is_sequence)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
-    def _turn(self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
+    def _turn(
+        self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run, scope: Scope
+    ) -> Turn:
         # Data that a turn has read stays in the model's context for all later turns.
         self._taints |= run.taints
         self._urls = tuple(with_urls(self._urls, run.urls))
+        end = end_of(run)
         if isinstance(results, SuspendedRun):
-            return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run), run_id=run_id)
+            final, has_final = None if end is None else end.final, end is not None
+            suspended = Suspended.of(results)
+            return Turn(reply=read, suspended=suspended, final=final, has_final=has_final, run_id=run_id)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        turn = self._dialogue.with_results(run_id, read, answers, final_in(run))
+        turn = self._dialogue.with_results(run_id, read, answers, nameable_tools(scope, self.protocol), end)
         return turn if run.stopped is None else replace(turn, stopped=run.stopped)
 
     def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
         self._scope = logged(self._scope, store)
-        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run)
+        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
         passes.restore_rules()
         if not is_new:
             passes.groups.read(self._scope, self._scope.conversation)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.facade.built_in.finding import allowed, is_allowed, offered
 from toolwire.facade.given_calls import decoded_reply
 from toolwire.invocation.judge import is_denied
+from toolwire.invocation.resolve import may_name
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
 from toolwire.protocols.tool_names import KnownTools
@@ -53,7 +55,16 @@ def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
 
     Disabled tools are included, so that a call of one is refused with its reason.
     """
-    return KnownTools(_CallableTools(scope, protocol), names=lambda: [entry.name for entry in scope.catalogue])
+    return _known(scope, _CallableTools(scope, protocol))
+
+
+def nameable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
+    """Returns the tools that may be called and are not disabled, which a text for the model may name."""
+    return _known(scope, _CallableTools(scope, protocol, has_disabled=False))
+
+
+def _known(scope: Scope, tools: Mapping[str, Tool]) -> KnownTools:
+    return KnownTools(tools, names=lambda: [entry.name for entry in scope.catalogue])
 
 
 class _CallableTools(Mapping[str, Tool]):
@@ -62,8 +73,9 @@ class _CallableTools(Mapping[str, Tool]):
     A reply calls a few tools of many. All are listed only for a text that may name any of them.
     """
 
-    def __init__(self, scope: Scope, protocol: CallingProtocol) -> None:
+    def __init__(self, scope: Scope, protocol: CallingProtocol, *, has_disabled: bool = True) -> None:
         self._scope = scope
+        self._has_disabled = has_disabled
         self._protocol = protocol
         self._found: dict[str, Tool | None] = {}
         """The answers so far. They stay, because a reader relies on a name that it has found."""
@@ -85,14 +97,17 @@ class _CallableTools(Mapping[str, Tool]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def _has(self, entry: Entry) -> bool:
+        return self._has_disabled or may_name(entry, self._scope)
+
     def _find(self, name: str) -> Tool | None:
         entry = self._scope.tools.find(name)
-        if entry is not None and is_allowed(entry, self._scope):
+        if entry is not None and is_allowed(entry, self._scope) and self._has(entry):
             return entry.described
         return _programs(self._scope, self._protocol) if name == CODE_EXECUTION else None
 
     def _list(self) -> Iterator[Tool]:
-        yield from (entry.described for entry in allowed(self._scope))
+        yield from (entry.described for entry in allowed(self._scope) if self._has(entry))
         programs = _programs(self._scope, self._protocol)
         if programs is not None:
             yield programs

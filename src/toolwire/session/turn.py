@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from toolwire.permission.approval import ApprovalRequest
@@ -14,9 +14,14 @@ from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult, result_html
 from toolwire.vocabulary.texts.counting import count_of
+from toolwire.vocabulary.told import show
 
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
+
+
+_JSON = frozenset({str, int, float, bool, list, dict, type(None)})
+"""The types of an answer. The instance of a model has another."""
 
 
 class Message(TypedDict):
@@ -38,8 +43,9 @@ class Turn:
         suspended: The suspended run if calls wait for a person, else None. Its `pending` lists the requests, and
             `Session.resume` continues the run. `results` and `messages` are empty until then.
         told: The results as a text protocol writes them, or its refusal; None for a native protocol.
-        final: With `Session(finish=...)`, the value of the call by which the model ended: its answer, or the instance
-            of the model. None until then. A suspended turn may have it too.
+        final: With `Session(finish=...)`, the value of the call by which the model ended: its answer, a JSON value, or
+            the instance of the model. None until then. A suspended turn may have it too.
+        has_final: True if the model has ended by a call. `final` may then be None too: an answer may be null.
         run_id: The id of the run: with a store, what `Session.resume` takes. Empty if the reply made no calls.
         stopped: The reason for which a person or the host stopped the run in this pass. Empty if neither did.
     """
@@ -50,6 +56,7 @@ class Turn:
     suspended: Suspended | None = None
     told: str | None = None
     final: Any = None
+    has_final: bool = False
     run_id: str = ""
     stopped: str = ""
 
@@ -63,17 +70,19 @@ class Turn:
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         final: Any = None,
+        has_final: bool = False,
         run_id: str = "",
     ) -> Turn:
         """Makes a turn from its results and from the protocol's answer to them, or to a refused reply.
 
         A text answer stands between the lines `before` and `after` in the message for the model.
         """
+        turn = cls(reply=reply, results=tuple(results), final=final, has_final=has_final, run_id=run_id)
         if not isinstance(answer, str):
-            return cls(reply=reply, results=tuple(results), messages=list(answer), final=final, run_id=run_id)
+            return replace(turn, messages=list(answer))
         body = answer.removesuffix("\n") if after else answer
         message = Message(role="user", content="\n".join([*before, body, *after]))
-        return cls(reply=reply, results=tuple(results), messages=[message], told=answer, final=final, run_id=run_id)
+        return replace(turn, messages=[message], told=answer)
 
     def __repr__(self) -> str:
         if self.suspended is not None:
@@ -83,7 +92,7 @@ class Turn:
         if self.reply.ended == "paused" and not self.reply.calls:
             return "<Turn paused: append reply.message and ask again>"
         if self.is_final:
-            ended = self.answer if self.final is None else self.final
+            ended = self.final if self.has_final else self.answer
             return f"<Turn final: {ended!r:.80}>"
         if self.reply.is_refused:
             return "<Turn refused: see reply.problems>"
@@ -109,7 +118,7 @@ class Turn:
         `answer` is then its final answer. A suspended turn is not final, nor is one whose reply the provider paused. A
         reply that a content filter stopped, or that the provider failed to finish, is final without an answer.
         """
-        if self.final is not None:
+        if self.has_final:
             return self.suspended is None
         if self.reply.ended in _STOPPED:
             return True
@@ -119,13 +128,14 @@ class Turn:
     def answer(self) -> str | None:
         """The model's final answer for the user: its text, or the message of a `fail`. None unless `is_final`.
 
-        It is `final` if that is a text. None if the turn ended with the instance of a model, or if the provider stopped
-        the reply (`reply.ended` is `filter` or `failed`): `reply.problems` says why.
+        It is `final` if that is a text, and the JSON of any other value. None if the turn ended with the instance of a
+        model, or if the provider stopped the reply (`reply.ended` is `filter` or `failed`): `reply.problems` says why.
         """
         if not self.is_final or self.reply.ended in _STOPPED:
             return None
-        if self.final is not None:
-            return self.final if isinstance(self.final, str) else None
+        if self.has_final:
+            final: Any = self.final
+            return show(final) if type(final) in _JSON else None
         return self.reply.text if self.reply.failure is None else self.reply.failure
 
     @property
@@ -136,12 +146,14 @@ class Turn:
         """
         if self.told is not None:
             return self.told
+        if self.results:
+            return "\n".join(result.text for result in self.results)
         contents = [message.get("content") for message in self.messages]
         texts = [content for content in contents if isinstance(content, str)]
         if len(texts) == len(contents):
             return "\n".join(texts)
         reasons = [problem.message for problem in self.reply.problems if not problem.repaired]
-        return "\n".join(result.text for result in self.results) or "\n".join(reasons)
+        return "\n".join(reasons)
 
 
 def _request_text(request: ApprovalRequest) -> str:

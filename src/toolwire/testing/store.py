@@ -16,19 +16,24 @@ from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.variables import VariablesChange, drop_oldest, with_change
 from toolwire.vocabulary.values import digest
 
 
 class MemoryRun(MemoryLedger):
     """The ledger of one run of a `MemoryStore`."""
 
-    def __init__(self, start: RunStart, has_read: set[Label], has_seen: dict[str, None]) -> None:
+    def __init__(
+        self, start: RunStart, has_read: set[Label], has_seen: dict[str, None], variables: dict[str, str]
+    ) -> None:
         super().__init__(start.run_id, Records())
         self.start = start
         self.has_read = has_read
         """Labels of the data that the run's conversation has read."""
         self.has_seen = has_seen
         """URLs that stood whole in results which the run's conversation has read."""
+        self.variables = variables
+        """Variables that the conversation's programs for this caller share."""
         self.status: RunStatus = "running"
         self.rev = 0
         self.is_leased = False
@@ -58,11 +63,20 @@ class MemoryRun(MemoryLedger):
         return tuple(request for request in undecided if not _is_late(request))
 
     def finish(
-        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+        self,
+        results: Sequence[ToolResult],
+        taints: Iterable[Label] = (),
+        urls: Iterable[str] = (),
+        variables: VariablesChange | None = None,
     ) -> Future[None]:
         """Records the results of the run."""
         self.outcome, self.status = tuple(results), "finished"
         self._has_read(taints, urls)
+        if variables is not None and self.caller.principal:
+            kept = with_change(self.variables, variables)
+            drop_oldest(kept)
+            self.variables.clear()
+            self.variables.update(kept)
         return done(lambda: None)
 
     def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
@@ -99,6 +113,7 @@ class MemoryStore:
         self.kept: dict[str, MemoryRun] = {}
         self._conversations: dict[str, tuple[Caller, set[Label], dict[str, None]]] = {}
         self._groups: dict[str, frozenset[str]] = {}
+        self._variables: dict[tuple[str, Caller], dict[str, str]] = {}
 
     def start(self, run: RunStart) -> Future[MemoryRun]:
         """Returns the ledger of a new run, which has read what its conversation has read.
@@ -194,7 +209,11 @@ class MemoryStore:
     def _started(self, run: RunStart) -> MemoryRun:
         _, has_read, has_seen = self._owned(run.conversation or run.run_id, run.caller)
         has_read.update(run.taints)
-        self.kept[run.run_id] = MemoryRun(replace(run, taints=tuple(sorted(has_read))), has_read, has_seen)
+        variables = self._variables.setdefault((run.conversation or run.run_id, run.caller), {})
+        start = replace(run, taints=tuple(sorted(has_read)))
+        if run.variables is not None and run.caller.principal:
+            start = replace(start, variables=dict(variables))
+        self.kept[run.run_id] = MemoryRun(start, has_read, has_seen, variables)
         return self._taken(run.run_id)
 
     def _taken(self, run_id: str) -> MemoryRun:

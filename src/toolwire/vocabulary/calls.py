@@ -178,6 +178,8 @@ class Reply:
         failure: The message with which the model says that it cannot do the task, or None.
         text: The text for the user, outside calls.
         problems: The repairs, or the reasons why the reply was refused.
+        is_sequence: True if each call runs only once the one before it has succeeded: programs of several documents.
+            Else the calls run in parallel.
         refused_calls: The calls of a refused reply; none of them may run. A provider that uses call ids needs an answer
             to each.
         message: The assistant's message, to be appended to the conversation before `Turn.messages`. A text protocol
@@ -195,7 +197,7 @@ class Reply:
     failure: str | None = None
     text: str = ""
     problems: tuple[Problem, ...] = ()
-
+    is_sequence: bool = False
     refused_calls: tuple[ToolCall, ...] = ()
     message: Any = field(default=None, compare=False, repr=False)
     ended: Ended | None = field(default=None, compare=False)

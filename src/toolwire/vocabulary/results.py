@@ -218,7 +218,10 @@ class Pending:
     call: ToolCall
     """The call; for a program, the call that runs the program."""
     request_ids: tuple[str, ...]
-    """The ids of the requests that wait. A program has one for each of its waiting calls, any other call has one."""
+    """The ids of the requests that wait. A program has one for each of its waiting calls, any other call has one.
+
+    Empty for a call that has not begun because it waits for the call before it.
+    """
 
 
 Outcome = ToolResult | Pending

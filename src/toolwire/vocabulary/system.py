@@ -7,6 +7,7 @@ of `os.open` private to the process.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import sys
@@ -22,6 +23,7 @@ if sys.platform == "win32":
     import subprocess
 else:
     import fcntl
+    import resource
     import termios
 
 PLATFORM = sys.platform
@@ -93,6 +95,14 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
 
 
+def open_files_limit() -> int | None:
+    """Returns the number of files and sockets that this process may have open; None without a limit."""
+    if sys.platform == "win32":
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
 def user_id() -> str:
     """Returns the number of this process's user as text; empty where users have none."""
     return "" if sys.platform == "win32" else str(os.geteuid())
@@ -144,6 +154,41 @@ def kill_group(process_id: int) -> None:
         return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process_id, signal.SIGKILL)
+
+
+_SCANS = 20
+"""Maximum searches for marked processes. A second one finds those that were forked during the first."""
+
+
+def kill_marked(variable: str, mark: str) -> bool:
+    """Ends all processes of this user whose environment has the mark in the variable. False if some are left.
+
+    Only Linux shows environments. A process that was started without that variable is not found.
+    """
+    if sys.platform != "linux":
+        return True
+    wanted = re.compile(rb"(?:\A|\0)%b=[^\0]*%b" % (re.escape(variable.encode()), re.escape(mark.encode())))
+    for _ in range(_SCANS):
+        found = [number for number in _process_ids() if _has_mark(number, wanted)]
+        if not found:
+            return True
+        for number in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(_LOCK_POLL_S)
+    return False
+
+
+def _process_ids() -> list[int]:
+    return [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+
+
+def _has_mark(process_id: int, wanted: re.Pattern[bytes]) -> bool:
+    # A zombie has no environment any more.
+    try:
+        return wanted.search((_PROC / str(process_id) / "environ").read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def process_start(process_id: int) -> str | None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
+from toolwire.vocabulary.errors import ToolwireError
+
 WORK_S = 0.5
 """Processor seconds that a call may spend on each megabyte of its input. The rest of a call takes as much again."""
 _MEGABYTE = 1_000_000
 
 CALL_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 """The deadline of the running call, as a value of `time.monotonic()`; None without a limit."""
+
+
+class WorkLimit(ToolwireError):
+    """The work of a call would take longer than it may. The message is fit for a model, and says what to narrow."""
 
 
 class WorkClock:

@@ -99,6 +99,8 @@ def checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
     try:
         found = httpx2.URL(url)
         host = found.host
+        if len(str(found)) > URL_LIMIT:
+            raise Blocked(f"the URL has more than {URL_LIMIT:,} characters when it is encoded")
     except (httpx2.InvalidURL, UnicodeError):
         raise Blocked(f"{shown} is not a URL: write it as https://example.org/page") from None
     if found.scheme not in ("http", "https") or not host:

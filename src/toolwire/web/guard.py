@@ -6,8 +6,6 @@ second answer of the name server changes nothing. `toolwire.web.addresses` has t
 
 from __future__ import annotations
 
-import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
@@ -15,11 +13,14 @@ import httpcore2
 import httpx2
 
 from toolwire.web.addresses import why_not
+from toolwire.web.host_names import Names
 from toolwire.web.network import BytesLeft, GuardedBackend
 from toolwire.web.refusals import Blocked, FetchFailed
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 """Returns the addresses of a host and a port."""
+_NAMES = Names()
+"""All transports of the process share the places for names."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -34,7 +35,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         `resolve` replaces the machine's own resolver.
         """
         self._allow = frozenset(allow)
-        self._resolve = resolve or _resolve
+        self._resolve = resolve or _NAMES.addresses
         self._tls: ssl.SSLContext | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -75,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
         Raises:
             Blocked: One of them is not public.
-            FetchFailed: The host has no address.
+            FetchFailed: The host has no address, or its name is not resolved in time.
         """
         try:
             found = list(dict.fromkeys(await self._resolve(host, port)))
@@ -88,11 +89,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             if why is not None and (address, port) not in self._allow:
                 raise Blocked(f"{host!r} is not on the public internet ({why}): only public pages can be fetched")
         return found
-
-
-async def _resolve(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(info[4][0]) for info in found]
 
 
 class _Body(httpx2.AsyncByteStream):

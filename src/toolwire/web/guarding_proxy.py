@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, suppress
 
 from toolwire.web.guard import GuardedTransport
+from toolwire.web.host_names import LOOKUPS_OF_A_PAGE
 from toolwire.web.network import CONNECT_TIMEOUT_S, READ_BYTES
 from toolwire.web.refusals import Blocked, FetchFailed
 
@@ -41,6 +42,7 @@ class GuardingProxy:
         self._transport = transport
         self._ports = ports
         self._bytes = self._connections = self._requests = 0
+        self._lookups = asyncio.Semaphore(LOOKUPS_OF_A_PAGE)
         self._writers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     def count_request(self, _: object) -> None:
@@ -97,7 +99,9 @@ class GuardingProxy:
     async def _connected(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if port not in self._ports:
             raise Blocked(f"port {port} is not fetched: use {' or '.join(map(str, self._ports))}")
-        for address in await self._transport.addresses(host, port):
+        async with self._lookups:
+            addresses = await self._transport.addresses(host, port)
+        for address in addresses:
             with suppress(OSError, TimeoutError):
                 return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_TIMEOUT_S)
         raise FetchFailed(f"the server of {host!r} cannot be reached", may_repeat=True)

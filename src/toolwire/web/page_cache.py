@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
-from toolwire.web.fetching import PORTS, Fetched, fetch
+from toolwire.web.fetching import PORTS, URL_LIMIT, Fetched, fetch
 from toolwire.web.guard import GuardedTransport
-from toolwire.web.page_reader import TEXT_LIMIT, page_reader
+from toolwire.web.outside_text import outside_text
+from toolwire.web.own_threads import run_in_thread
+from toolwire.web.page_reader import TEXT_LIMIT, PageText, page_reader
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 30.0
@@ -21,6 +23,8 @@ CACHE_TIME_S = 15 * 60
 """Seconds for which a page is kept: a model that reads on gets the same page."""
 CACHE_LIMIT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of all kept texts: 640 articles of 100 KB. The page that was unused for longest leaves first."""
+CONTENT_TYPE_LIMIT = 200
+"""Maximum characters of a content type. The longest registered one has 73."""
 _HTML = ("text/html", "application/xhtml+xml", "")
 Render = Callable[..., Awaitable[Fetched | None]]
 """`toolwire.web.browser.render`, which needs the extra `browser`."""
@@ -73,7 +77,7 @@ class Pages:
             found = await fetch(url, transport=self._transport, deadline_s=DEADLINE_S, ports=self._ports)
         if not 200 <= found.status < 300:
             raise FetchFailed(f"the server answered {_status(found.status)}", may_repeat=found.status in _LATER)
-        page = await asyncio.to_thread(_page, found)
+        page = await run_in_thread(partial(_page, found), name="toolwire-page")
         if not page.text.strip():
             raise FetchFailed(_NO_TEXT_RENDERED if is_rendered else _NO_TEXT)
         self._keep(key, page)
@@ -122,20 +126,16 @@ def _status(status: int) -> str:
 
 def _page(found: Fetched) -> Page:
     is_pdf = found.content_type == "application/pdf" or found.body.startswith(b"%PDF-")
-    title = ""
     if is_pdf or found.content_type in _HTML:
         kind = "pdf" if is_pdf else "html"
-        title, text = page_reader().read(kind, found.body, url=found.url, charset=found.charset)
+        read = page_reader().read(kind, found.body, url=found.url, charset=found.charset)
     else:
-        text = _decoded(found)
+        text = found.body.decode(found.charset or "utf-8-sig", errors="replace")
+        read = PageText(title="", text=outside_text(text, TEXT_LIMIT), is_whole=len(text) < TEXT_LIMIT)
     return Page(
-        url=found.url,
-        title=title,
-        content_type=found.content_type,
-        text=text[:TEXT_LIMIT],
-        is_whole=len(text) < TEXT_LIMIT,
+        url=outside_text(found.url, URL_LIMIT),
+        title=read.title,
+        content_type=outside_text(found.content_type, CONTENT_TYPE_LIMIT),
+        text=read.text,
+        is_whole=read.is_whole,
     )
-
-
-def _decoded(found: Fetched) -> str:
-    return found.body.decode(found.charset or "utf-8-sig", errors="replace")

@@ -5,31 +5,56 @@ from __future__ import annotations
 import atexit
 import functools
 import json
+import math
 import os
 import select
 import struct
 import subprocess
 import sys
 import threading
-from typing import IO, cast
+import time
+from dataclasses import dataclass
+from typing import IO
 
 from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.vocabulary.texts.lone_surrogates import encodable_text
-from toolwire.web.refusals import FetchFailed
+from toolwire.vocabulary.work_clock import CALL_DEADLINE
+from toolwire.web.outside_text import outside_text
+from toolwire.web.refusals import FetchFailed, PageLimit
 
 START_TIMEOUT_S = 60.0
 """Maximum seconds until the process is warm. It takes one on a machine at rest."""
 PAGE_TIMEOUT_S = 30.0
-"""Maximum seconds of one page, should it sleep. The kernel ends a page after 10 seconds of processor time."""
+"""Maximum seconds of one page, should it sleep, and also of the wait for the pages before it."""
+PAGES_LIMIT = 64
+"""Maximum pages that are parsed or wait for it at a time: each holds a thread."""
+CPU_LIMIT_S = 10
+"""Maximum processor seconds of one page: one for each begun megabyte of HTML, and all of them for a PDF, whose content
+is packed. An article of 1 MB takes half a second, or is not searched for longer.
+"""
 TEXT_LIMIT = 1_000_000
 """Maximum characters of a page's text: 20 times what `web_fetch` returns by default, and a book."""
-ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of an answer: a million characters, each as a JSON escape of 12 bytes, and a title."""
+ANSWER_LIMIT_BYTES = 4 * TEXT_LIMIT + 65_536
+"""Maximum bytes of an answer: a million characters of 4 bytes, and a title."""
 TITLE_LIMIT = 1_000
 """Maximum characters of a page's title, or of the reason why it cannot be read."""
-_UNREADABLE = "the page cannot be read: it needs more than 10 seconds or 512 MiB, or it is damaged"
+_UNREADABLE = "the page cannot be read: it needs more than 30 seconds or 512 MiB, or it is damaged"
+_TOO_MUCH_WORK = "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
+_OTHERS_FIRST = "other pages are still being read"
+_TOO_LATE = "the page was not read within the time of the call: ask for a shorter page"
 _MAIN = "import sys; sys.path[:] = sys.argv[1:]; from toolwire.web.page_process import main; main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageText:
+    """The text of a page."""
+
+    title: str
+    """At most `TITLE_LIMIT` characters; empty if the page has none."""
+    text: str
+    """Markdown of HTML, or the text of a PDF; at most `TEXT_LIMIT` characters."""
+    is_whole: bool
+    """False if the page has more text than `TEXT_LIMIT`."""
 
 
 class PageReader:
@@ -37,6 +62,7 @@ class PageReader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(PAGES_LIMIT)
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
@@ -45,25 +71,43 @@ class PageReader:
         """The id of the warm process; None if there is none now."""
         return None if self._process is None else self._process.pid
 
-    def read(self, kind: str, body: bytes, *, url: str, charset: str) -> tuple[str, str]:
-        """Returns the title and the text of a page. `kind` is "html" or "pdf". Blocks until the page is read.
+    def read(self, kind: str, body: bytes, *, url: str, charset: str) -> PageText:
+        """Returns the text of a page. `kind` is "html" or "pdf". Blocks until the page is read.
+
+        It ends at the deadline of the call, and waits at most `PAGE_TIMEOUT_S` for the pages before.
 
         Raises:
-            FetchFailed: The page is damaged, or takes too much time or memory.
+            PageLimit: The page takes too much processor time, or the time of the call is over.
+            FetchFailed: The page is damaged, takes too much memory, or too many pages come before it.
             SandboxUnavailable: This machine cannot confine a process.
         """
-        with self._lock:
-            process = self._started()
-            late = threading.Timer(PAGE_TIMEOUT_S, _kill, [process])
-            late.start()
+        if not self._places.acquire(blocking=False):
+            raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
+        try:
+            if not self._lock.acquire(timeout=max(_left_s(), 0.0)):
+                raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
             try:
-                answer = _asked(process, {"kind": kind, "url": url, "charset": charset}, body)
-            except OSError as error:
-                self._end()
-                raise FetchFailed(_UNREADABLE) from error
+                answer = self._answer(kind, body, url=url, charset=charset)
             finally:
-                late.cancel()
-        return _texts(answer)
+                self._lock.release()
+        finally:
+            self._places.release()
+        return _page_text(answer)
+
+    def _answer(self, kind: str, body: bytes, *, url: str, charset: str) -> bytes:
+        process, left_s = self._started(), _left_s()
+        if left_s <= 0:
+            raise PageLimit(_TOO_LATE)
+        late = threading.Timer(left_s, _kill, [process])
+        late.start()
+        cpu_s = CPU_LIMIT_S if kind == "pdf" else min(max(math.ceil(len(body) / 1_000_000), 1), CPU_LIMIT_S)
+        try:
+            return _asked(process, {"kind": kind, "url": url, "charset": charset}, body, cpu_s)
+        except OSError as error:
+            self._end()
+            raise PageLimit(_TOO_LATE) if _left_s() <= 0 else FetchFailed(_UNREADABLE) from error
+        finally:
+            late.cancel()
 
     def close(self) -> None:
         """Ends the process. The next page starts another."""
@@ -134,33 +178,42 @@ def _unavailable(why: str) -> SandboxUnavailable:
     )
 
 
-def _asked(process: subprocess.Popen[bytes], request: dict[str, str], body: bytes) -> bytes:
+def _asked(process: subprocess.Popen[bytes], request: dict[str, str], body: bytes, cpu_s: int) -> bytes:
     """Returns the child's answer, in which nothing is to be trusted."""
     assert process.stdin is not None
     assert process.stdout is not None
     data = json.dumps(request).encode() + b"\n" + body
-    left = memoryview(struct.pack(">I", len(data)) + data)
+    left = memoryview(struct.pack(">IB", len(data), cpu_s) + data)
     while left:
         left = left[process.stdin.write(left) :]
     (size,) = struct.unpack(">I", _exactly(process.stdout, 4))
     return _exactly(process.stdout, size)
 
 
-def _texts(answer: bytes) -> tuple[str, str]:
-    """Returns the title and the text of an answer.
+def _left_s() -> float:
+    """Returns the seconds that the call may still spend on its page."""
+    deadline = CALL_DEADLINE.get()
+    return PAGE_TIMEOUT_S if deadline is None else min(deadline - time.monotonic(), PAGE_TIMEOUT_S)
+
+
+def _page_text(answer: bytes) -> PageText:
+    """Returns the text of an answer.
 
     Raises:
+        PageLimit: The page has used its processor time.
         FetchFailed: The child says why the page cannot be read, or its answer has another form.
     """
-    try:
-        told: object = json.loads(answer[1:]) if len(answer) <= ANSWER_LIMIT_BYTES else None
-    except ValueError:
-        told = None
-    texts = cast("dict[str, object]", told) if isinstance(told, dict) else {}
-    title, text, why = (texts.get(name) for name in ("title", "text", "why"))
-    if answer[:1] == b"t" and isinstance(title, str) and isinstance(text, str):
-        return encodable_text(title)[:TITLE_LIMIT], encodable_text(text)[:TEXT_LIMIT]
-    raise FetchFailed(encodable_text(why)[:TITLE_LIMIT] if isinstance(why, str) else _UNREADABLE)
+    if answer == b"l":
+        raise PageLimit(_TOO_MUCH_WORK)
+    told = answer[1:].decode("utf-8", "replace") if len(answer) <= ANSWER_LIMIT_BYTES else ""
+    title, zero, text = told.partition("\0")
+    if answer[:1] == b"t" and zero:
+        return PageText(
+            title=outside_text(title, TITLE_LIMIT),
+            text=outside_text(text, TEXT_LIMIT),
+            is_whole=len(text) < TEXT_LIMIT,
+        )
+    raise FetchFailed(told[:TITLE_LIMIT] if answer[:1] == b"e" and told else _UNREADABLE)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

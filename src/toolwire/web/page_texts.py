@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import html_to_markdown
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import trafilatura
+from lxml import etree  # pyright: ignore
 
+from toolwire.vocabulary.work_clock import WorkClock
 from toolwire.web.page_reader import TEXT_LIMIT
 
 SAMPLE_PDF = (
@@ -33,6 +35,26 @@ class UnreadablePage(Exception):
     """The bytes are not the document that they claim to be."""
 
 
+_LXML = cast("Any", etree)
+"""It has no types."""
+
+
+class _LongSearch(BaseException):
+    """The search for an article has used its time. The parsers catch any `Exception`."""
+
+
+_search: WorkClock | None = None
+"""The clock of the search that runs."""
+
+
+def end_long_search(*_: object) -> None:
+    """Ends the search for an article if it has used its time. It is called again and again, by a signal."""
+    global _search
+    if _search is not None and _search.is_over:
+        _search = None
+        raise _LongSearch
+
+
 def text_of(kind: str, body: bytes, url: str, charset: str) -> tuple[str, str]:
     """Returns the title and the text of a page, as Markdown. `kind` is "html" or "pdf".
 
@@ -51,22 +73,33 @@ def _of_html(body: bytes, url: str, charset: str) -> tuple[str, str]:
             source = body
     tree: Any = trafilatura.load_html(source)
     if tree is None:
-        return "", _whole(source)[:TEXT_LIMIT]
+        text = source if isinstance(source, str) else trafilatura.utils.decode_file(source)
+        return "", _whole(text)[:TEXT_LIMIT]
+    # Browsers show none of it, unless a script takes it out.
+    _LXML.strip_elements(tree, "template", with_tail=False)
     title = " ".join((tree.findtext(".//title") or "").split())
-    article = trafilatura.extract(
-        tree, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
-    )
-    return title, (article or _whole(source))[:TEXT_LIMIT]
+    # The search changes the tree.
+    whole: str = _LXML.tostring(tree, encoding="unicode", method="html")
+    return title, (_article(tree, url, len(body)) or _whole(whole))[:TEXT_LIMIT]
 
 
-def _whole(source: bytes | str) -> str:
-    """Returns all the text of a page without an article, menus included."""
-    text = source if isinstance(source, str) else _decoded(source)
-    return (html_to_markdown.convert(text).content or "").strip()
+def _article(tree: Any, url: str, size: int) -> str:
+    """Returns the article of a page; empty if it has none, or if the search takes too long."""
+    global _search
+    _search = WorkClock(size)
+    try:
+        found = trafilatura.extract(
+            tree, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
+        )
+        _search = None
+    except _LongSearch:
+        return ""
+    return found or ""
 
 
-def _decoded(source: bytes) -> str:
-    return trafilatura.utils.decode_file(source)
+def _whole(source: str) -> str:
+    """Returns all the text of a page, menus included."""
+    return (html_to_markdown.convert(source).content or "").strip()
 
 
 def _of_pdf(body: bytes) -> tuple[str, str]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from toolwire.vocabulary.errors import ToolwireError
+from toolwire.web.outside_text import outside_text
+
+MESSAGE_LIMIT = 1_000
+"""Maximum characters of a message. Servers choose parts of it, such as a content type."""
 
 
 class FetchFailed(ToolwireError):
-    """A page could not be fetched or read. The message is fit for a model.
+    """A page could not be fetched or read. The message is fit for a model, and has at most `MESSAGE_LIMIT` characters.
 
     Attributes:
         may_repeat: True if the same call may succeed later.
     """
 
     def __init__(self, message: str, *, may_repeat: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(outside_text(message, MESSAGE_LIMIT))
         self.may_repeat = may_repeat
+
+
+class PageLimit(FetchFailed):
+    """A page takes more work than it may. The message says what to ask for instead."""
 
 
 class Blocked(FetchFailed):

@@ -7,11 +7,15 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import httpx2
 
+from toolwire.web.fetching import URL_LIMIT
+from toolwire.web.outside_text import outside_text
+from toolwire.web.own_threads import run_in_thread
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 20.0
@@ -27,6 +31,7 @@ BRAVE_WORDS = 50
 ProviderName = Literal["bocha", "tavily", "brave", "searxng", "ddgs"]
 FRESHNESS = ("noLimit", "oneDay", "oneWeek", "oneMonth", "oneYear")
 _PERIODS = {"oneDay": "day", "oneWeek": "week", "oneMonth": "month", "oneYear": "year"}
+_DDGS_SILENT = "the search engines of ddgs cannot be reached"
 _DATES = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?\Z")
 
 
@@ -108,7 +113,7 @@ async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> l
         raise _refused(provider.name, response.status_code)
     try:
         told: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
         raise FetchFailed(f"the search engine {provider.name} did not answer with JSON", may_repeat=True)
@@ -204,13 +209,21 @@ def _searxng_results(answer: Mapping[str, Any]) -> list[SearchResult]:
     return [_result(item, snippet="content", published="publishedDate") for item in _items(answer, "results")]
 
 
-def search_ddgs(wanted: Wanted) -> list[SearchResult]:
-    """Asks by the package ddgs, which needs no key and has an HTTP client of its own. Blocks.
+async def search_ddgs(wanted: Wanted) -> list[SearchResult]:
+    """Asks by the package ddgs, which needs no key and has an HTTP client of its own. It blocks, so it has a thread.
 
     Raises:
-        FetchFailed: No engine answered.
+        FetchFailed: No engine answered, or not within `DEADLINE_S`.
         ImportError: The package is not installed.
     """
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            return await run_in_thread(partial(_ask_ddgs, wanted), name="toolwire-search")
+    except TimeoutError:
+        raise FetchFailed(_DDGS_SILENT, may_repeat=True) from None
+
+
+def _ask_ddgs(wanted: Wanted) -> list[SearchResult]:
     from ddgs import DDGS  # pyright: ignore[reportUnknownVariableType]
     from ddgs.exceptions import DDGSException
 
@@ -220,10 +233,10 @@ def search_ddgs(wanted: Wanted) -> list[SearchResult]:
     except DDGSException as error:
         if "no results" in str(error).lower():
             return []
-        raise FetchFailed("the search engines of ddgs cannot be reached", may_repeat=True) from error
+        raise FetchFailed(_DDGS_SILENT, may_repeat=True) from error
     items = [cast("Mapping[str, Any]", item) for item in found if isinstance(item, dict)]
     results = [_result(item, url="href", snippet="body") for item in items]
-    return [each for each in results if each.url][: wanted.count]
+    return [each for each in results if 0 < len(each.url) <= URL_LIMIT][: wanted.count]
 
 
 PROVIDERS = (
@@ -257,13 +270,14 @@ PROVIDERS = (
 
 
 def _items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
-    """Returns the objects in the list at the path that have a URL; none if the answer has another shape."""
+    """Returns the objects in the list at the path that have a URL that can be fetched; none if the answer has another
+    shape."""
     found: object = answer
     for name in path:
         found = cast("dict[str, object]", found).get(name) if isinstance(found, dict) else None
     listed = cast("list[object]", found) if isinstance(found, list) else []
     items = [cast("Mapping[str, Any]", item) for item in listed if isinstance(item, dict)]
-    return [item for item in items if _text(item, "url")]
+    return [item for item in items if 0 < len(_text(item, "url")) <= URL_LIMIT]
 
 
 def _result(
@@ -289,7 +303,7 @@ def _result(
 
 def _text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
-    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
+    return outside_text(value, TEXT_LIMIT) if isinstance(value, str) else ""
 
 
 def _host(url: str) -> str:

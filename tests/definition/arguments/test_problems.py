@@ -66,7 +66,11 @@ LONG_TEXT = f"'it' must be an array of string, not '{'x' * 37}...{'x' * 38}'"
         ),
         (int | None, [1, 2], "'it' must be an integer or null, not [1, 2]: call it once for each of the 2."),
         (Literal["a", 1], ["a", 1], "'it' must be one of 'a', 1, not ['a', 1]: call it once for each of the 2."),
-        (list[str], "a, b", """'it' must be an array of string, not 'a, b': write ["a, b"]."""),
+        (
+            list[str],
+            "a, b",
+            """'it' must be an array of string, not 'a, b': write ["a", "b"], or ["a, b"] if it is one item.""",
+        ),
         (
             list[str],
             "x" * 100,

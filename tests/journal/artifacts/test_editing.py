@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
 from tests.processor import milliseconds
 from toolwire import ArtifactError
+from toolwire.journal.artifacts.artifact import ArtifactLimit
 from toolwire.journal.artifacts.editing import DIFF_STEPS, LIKENESS_STEPS, difference, place_of
+from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 LONGEST_MS = 1_000
 """Processor time that one edit may take; it holds up no other thread for longer than a step of it."""
@@ -96,10 +99,42 @@ def test_a_comparison_has_a_budget_and_never_takes_hours() -> None:
         difference(f"{old}\nx", f"{new}\ny", names=("a", "b"))
 
 
+def test_equal_lines_at_both_ends_do_not_count_towards_the_budget() -> None:
+    lines = [f"line {number}" for number in range(20_001)]
+    changed = [*lines[:10_000], "changed", *lines[10_001:]]
+    old, new = "\n".join(lines), "\n".join(changed)
+    assert len(lines) * len(changed) > DIFF_STEPS
+    context = [f" line {number}" for number in range(9_997, 10_000)], [f" line {number}" for number in (10_001, 10_002)]
+    shown = difference(old, new, names=("a", "b")).splitlines()
+    assert shown[2:8] == ["@@ -9998,7 +9998,7 @@", *context[0], "-line 10000", "+changed"]
+    assert shown[8:10] == context[1]
+    side = int(DIFF_STEPS**0.5)
+    middles = [[f"{name}{number}" for number in range(side + more)] for name, more in (("o", 0), ("n", 0), ("n", 1))]
+    texts = ["\n".join([*lines, *middle, *lines]) for middle in middles]
+    assert difference(texts[0], texts[1], names=("a", "b"), lines=1).startswith("--- a")
+    with pytest.raises(ArtifactLimit, match="too many lines to compare"):
+        difference(texts[0], texts[2], names=("a", "b"))
+
+
+def test_a_search_ends_at_the_deadline_of_its_call() -> None:
+    content = "".join(f"{number:06} some words\n" for number in range(500))
+    old = "000250 some werds, and more"
+    assert place_of(content, "000250 some werds").score > 90
+    token = CALL_DEADLINE.set(time.monotonic() - 1)
+    try:
+        with pytest.raises(ArtifactLimit, match="takes too long: copy it"):
+            place_of(content, old)
+        with pytest.raises(ArtifactLimit, match="too many lines to compare"):
+            difference(content, "x", names=("a", "b"))
+    finally:
+        CALL_DEADLINE.reset(token)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "shown"),
     [
         ("a\nb\nc", "a\nb\nc", []),
+        ("a\na", "a\na\na", ["@@ -1,2 +1,3 @@", " a", " a", "+a"]),
         ("a\nb\nc", "a\nX\nc", ["@@ -1,3 +1,3 @@", " a", "-b", "+X", " c"]),
         ("a\nb", "b", ["@@ -1,2 +1,1 @@", "-a", " b"]),
         ("", "a", ["@@ -1,0 +1,1 @@", "+a"]),

@@ -159,7 +159,7 @@ def test_the_search_for_passages_has_a_budget() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_each_place_of_a_normal_text_leads_to_the_same_text(seed: int) -> None:
     chance = random.Random(seed)
-    given = "".join(chance.choices("ab \t\n\r“”–…ﬁé\u0301\u0323글Ａ\u00a0", k=60))
+    given = "".join(chance.choices("ab \t\n\r“”–…ﬁé\u0301\u0323글Ａ\u00a0\u09c7\u09be\u0f73\uff76\uff9e", k=60))
     text = NormalText(given)
     for _ in range(50):
         start, end = sorted(chance.choices(range(len(text.text) + 1), k=2))

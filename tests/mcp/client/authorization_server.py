@@ -29,7 +29,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.routes import create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -79,6 +79,8 @@ class Protected:
     """The `code_challenge_methods_supported` of the metadata; None leaves it out."""
     named_issuer: str = ""
     """The authorization server that the MCP server names, if it is not its own."""
+    registers_first: str = ""
+    """An address of the browser's return that the answer to a registration names before the client's own."""
 
     def reset(self) -> None:
         """Forgets all that was before."""
@@ -113,6 +115,9 @@ class Person(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return self._of.clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        if self._of.registers_first:
+            own = client_info.redirect_uris or []
+            client_info.redirect_uris = [AnyUrl(self._of.registers_first), *own]
         self._of.clients[client_info.client_id] = client_info
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import httpx2
 import pytest
@@ -217,6 +218,17 @@ def test_a_server_that_wants_another_scope_gets_it_by_the_next_login(client: MCP
     client.login(browser)
     assert added(registry) == {"sum": 3}
     assert protected.count("refresh_token") == 0
+
+
+def test_a_registration_does_not_choose_the_port_of_the_next_login(client: MCPClient, protected: Protected) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        protected.registers_first = f"http://127.0.0.1:{other.getsockname()[1]}/callback"
+    client.login(browser)
+    client.login(browser)
+    pages = [parse_qs(seen.query) for seen in protected.at_authorization if seen.path == "/authorize"]
+    first, second = (page["redirect_uri"][0] for page in pages)
+    # The port of the first login is free again: the registration counts for the second.
+    assert (first == second, second != protected.registers_first, len(protected.clients)) == (True, True, 1)
 
 
 def test_a_person_who_refuses_ends_the_login(client: MCPClient, protected: Protected) -> None:

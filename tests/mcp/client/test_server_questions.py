@@ -23,7 +23,8 @@ from tests.mcp.client.tool_server import OBJECT, text
 from tests.patience import PATIENCE_S, until
 from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry, ToolServer
 from toolwire.journal.store import Store
-from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, STATE_CHARACTERS
+from toolwire.mcp import server_questions
+from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, QUESTIONS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import question_of
 from toolwire.permission.rendering import render
@@ -181,6 +182,23 @@ def test_a_server_asks_at_most_so_many_times(shops: Shops, asks: int) -> None:
     assert (result.failure and result.failure.kind) == (None if asks < LEGS else "limit")
 
 
+def test_a_person_gets_ten_questions_of_one_call(shops: Shops, monkeypatch: pytest.MonkeyPatch) -> None:
+    params = types.ElicitRequestFormParams(message="How much?", requested_schema=FORM)
+    many = types.InputRequiredResult(
+        input_requests={f"q{number}": types.ElicitRequest(params=params) for number in range(6)}, request_state="s"
+    )
+
+    def asked() -> tuple[int, list[Any]]:
+        shop, person = shops(many, many, text("done")), Person(*[{"size": 2}] * 12)
+        assert shop.registry(person).invoke("shop/order").text == "done"
+        return len(person.asked), sorted(action for leg in shop.answers for action, _ in leg.values())
+
+    assert asked() == (QUESTIONS, ["accept"] * QUESTIONS + ["decline"] * 2)
+    # The control: without the limit all are asked.
+    monkeypatch.setattr(server_questions, "QUESTIONS", 12)
+    assert asked() == (12, ["accept"] * 12)
+
+
 @pytest.mark.parametrize("characters", [STATE_CHARACTERS, STATE_CHARACTERS + 1])
 def test_a_state_has_a_limit(shops: Shops, characters: int) -> None:
     shop = shops(wanted(state="x" * characters), text("done"))
@@ -249,7 +267,7 @@ WIDE = {"type": "object", "properties": {}, "allOf": [{"anyOf": [{}] * 100}] * 5
 )
 def test_a_form_is_asked_if_it_is_small_and_flat(schema: Any, is_asked: bool, caplog: pytest.LogCaptureFixture) -> None:
     params = types.ElicitRequestFormParams(message="How much?", requested_schema=schema)
-    question = question_of(params, ServerLog("shop"))
+    question = question_of(params, ServerLog("shop"), number=1)
     assert (question is not None, "its question was declined: " in caplog.text) == (is_asked, not is_asked)
 
 
@@ -412,6 +430,19 @@ def test_a_form_of_a_server_that_waits_is_bounded_too(old: Callable[..., Old]) -
     person = Person()
     assert old().registry(person).invoke("shop/ask", {"form": fields(FORM_FIELDS + 1)}).text == DECLINED
     assert person.asked == []
+
+
+def test_a_server_that_waits_asks_as_often_as_any_other(
+    old: Callable[..., Old], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    person = Person(*[{"size": 2}] * (2 * QUESTIONS + 1))
+    registry = old().registry(person)
+    said = registry.invoke("shop/ask", {"times": QUESTIONS + 1}).text
+    assert said == " ".join([*[ACCEPTED] * QUESTIONS, DECLINED])
+    assert f"its question was declined: it asked {QUESTIONS} times in this call already" in caplog.text
+    # The control: without the limit all are asked.
+    monkeypatch.setattr(server_questions, "QUESTIONS", QUESTIONS + 1)
+    assert registry.invoke("shop/ask", {"times": QUESTIONS + 1}).text == " ".join([ACCEPTED] * (QUESTIONS + 1))
 
 
 def test_only_questions_are_offered(old: Callable[..., Old], tmp_path: Path) -> None:

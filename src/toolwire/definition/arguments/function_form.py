@@ -18,6 +18,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.experimental.arguments_schema import generate_arguments_schema
 from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
+from toolwire.definition.arguments.conversions import refuse_failures
 from toolwire.definition.arguments.core_tree import is_json
 from toolwire.definition.arguments.input_schema import ToolJsonSchema, finished
 from toolwire.definition.arguments.json_values import accept_json_values
@@ -182,8 +183,9 @@ def output_schema(annotation: Any) -> dict[str, Any] | None:
 
 
 def _validation(core: Any) -> Validation:
-    schema, is_changed_in_classes = accept_json_values(core)
-    return Validation(schema, is_rebuilt=is_changed_in_classes)
+    schema, values_in_classes = accept_json_values(core)
+    schema, conversions_in_classes = refuse_failures(schema)
+    return Validation(schema, is_rebuilt=values_in_classes or conversions_in_classes)
 
 
 def _stand_in_body(**_values: Any) -> None: ...

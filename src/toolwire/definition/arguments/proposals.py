@@ -82,8 +82,18 @@ def _is_right(problem: ArgumentProblem, found: Values) -> bool:
 
 
 def _told(problem: ArgumentProblem, value: Any) -> ArgumentProblem:
-    advice = "leave it out" if value is LEFT_OUT else f"write {json.dumps(value, ensure_ascii=False)}"
+    advice = "leave it out" if value is LEFT_OUT else f"write {_show_forms(value)}"
     return replace(problem, message=f"{problem.message.removesuffix('.')}: {advice}.", proposals=())
+
+
+def _show_forms(value: Any) -> str:
+    """Returns the value as JSON. A text with commas, as the one item of a list, may also be several items."""
+    text = json.dumps(value, ensure_ascii=False)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    if len(items) != 1 or not isinstance(items[0], str) or "," not in items[0]:
+        return text
+    pieces = [piece.strip() for piece in items[0].split(",")]
+    return f"{json.dumps(pieces, ensure_ascii=False)}, or {text} if it is one item"
 
 
 def _with_value(holder: Any, place: tuple[str | int, ...], value: Any) -> Any:

@@ -6,13 +6,13 @@ Models may then read less than the schema that checks arguments: checks use the 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import kept_text
+from toolwire.vocabulary.texts.invisible import visible_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
 """Maximum size in bytes of an outside tool's description, and of all texts of its parameters, about 500 tokens each."""
@@ -20,10 +20,6 @@ OUTSIDE_TEXT_LIMIT_BYTES = 2_000
 _WORD_LIMIT = 200
 """Maximum length in characters of a pattern, an allowed value or another word of a schema for models."""
 
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that are invisible, but are in no Unicode category of invisible characters."""
-
-_REMOVED = frozenset({"Cc", "Cf", "Co", "Cn", "Cs"})
 _FENCE = re.compile(r"`{2,}|~{3,}|\"{3,}|'{3,}")
 _TAG = re.compile(r"<(?=[A-Za-z/!|?])")
 _SECTION = re.compile(r"\[(?=/?(?:tool|inst|sys|/))|(?<=\]\])>", re.IGNORECASE)
@@ -103,16 +99,8 @@ _REFERENCES = frozenset({"$ref", "$id", "$anchor", "$schema", "$dynamicRef", "$d
 
 def _plain(text: str) -> str:
     """Returns one line without invisible characters, fences, or brackets that open a tag or a section."""
-    line = " ".join(text.split())
-    seen = "".join(character for character in line if not _is_removed(character))
-    return _SECTION.sub("(", _TAG.sub("\u2039", _FENCE.sub("'", " ".join(seen.split()))))
-
-
-def _is_removed(character: str) -> bool:
-    if character.isascii():
-        return not character.isprintable()
-    is_selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
-    return is_selector or character in _INVISIBLE or unicodedata.category(character) in _REMOVED
+    line = " ".join(visible_text(" ".join(text.split())).split())
+    return _SECTION.sub("(", _TAG.sub("\u2039", _FENCE.sub("'", line)))
 
 
 def _is_plain(word: str) -> bool:

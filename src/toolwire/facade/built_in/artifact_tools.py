@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
-from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactVersion
+from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactLimit, ArtifactVersion
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.results import ToolResult
@@ -202,7 +202,8 @@ async def _told(change: Callable[[], ArtifactVersion]) -> ToolResult:
 
 
 def _refused(error: ArtifactError) -> ToolResult:
-    return ToolResult.failed("invalid_arguments", str(error), exception=error)
+    kind = "limit" if isinstance(error, ArtifactLimit) else "invalid_arguments"
+    return ToolResult.failed(kind, str(error), exception=error)
 
 
 def _line(version: ArtifactVersion) -> str:

@@ -12,6 +12,7 @@ from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,14 +41,18 @@ def finish_entry(finish: object) -> Entry:
 
 
 def final_of(validated: Validated) -> Any:
-    """Returns the value with which the model ended: its answer, or the model's instance."""
+    """Returns the value with which the model ended: its answer in JSON types, or the model's instance.
+
+    Raises:
+        Unrepresentable: A program gave an answer that JSON cannot hold.
+    """
     values = validated.values
-    return values.structured if isinstance(values, StructuredValues) else values["answer"]
+    return values.structured if isinstance(values, StructuredValues) else plain(values["answer"])
 
 
 def _with_answer(name: str) -> Tool:
     # The annotation of the result would stand in the stub that a model reads.
-    def end(answer: str):  # noqa: ARG001 - the session takes the answer before it comes here
+    def end(answer: Any):  # noqa: ARG001 - the session takes the answer before it comes here
         """Ends the work.
 
         Args:

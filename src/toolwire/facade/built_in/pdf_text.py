@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from toolwire.files.paths import FilePath, FileRefused
+from toolwire.files.paths import FileLimit, FilePath, FileRefused
 from toolwire.runtime.extras import PAGE_PACKAGES, require_packages
 from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
 
@@ -16,20 +16,23 @@ def pdf_text(content: bytes, path: FilePath) -> str:
     """Returns the text of a PDF, at most 1,000,000 characters. A line at its end says where it is cut.
 
     Raises:
-        FileRefused: The PDF is damaged, has no text, or takes too much time or memory. Or this machine has no extra
+        FileLimit: The PDF takes too much time.
+        FileRefused: The PDF is damaged, has no text, or takes too much memory. Or this machine has no extra
             `web`, or cannot confine a process: then a warning in the log `toolwire.tools` says what to do.
     """
     from toolwire.web.page_reader import TEXT_LIMIT, page_reader
-    from toolwire.web.refusals import FetchFailed
+    from toolwire.web.refusals import FetchFailed, PageLimit
 
     try:
         require_packages("web", "reading a PDF", PAGE_PACKAGES)
-        _, text = page_reader().read("pdf", content, url="", charset="")
+        page = page_reader().read("pdf", content, url="", charset="")
     except (ConfigurationError, SandboxUnavailable) as error:
         _LOG.warning("A PDF was not read: %s", error)
         raise FileRefused(_NOT_HERE.format(path)) from error
+    except PageLimit as error:
+        raise FileLimit(f"{path}: {error}") from error
     except FetchFailed as error:
         raise FileRefused(f"{path}: {error}") from error
-    if not text.strip():
+    if not page.text.strip():
         raise FileRefused(f"{path} is a PDF without text, perhaps of scanned pages: ask the user for its text")
-    return text if len(text) < TEXT_LIMIT else f"{text}\n(The text is cut here, after {TEXT_LIMIT:,} characters.)\n"
+    return page.text if page.is_whole else f"{page.text}\n(The text is cut here, after {TEXT_LIMIT:,} characters.)\n"

@@ -28,6 +28,7 @@ from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary import system
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
+from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import ToolResult
 
 _LOG = logging.getLogger("toolwire.sandbox")
@@ -67,8 +68,11 @@ def programs_entry(
     *,
     min_isolation: MinIsolation,
     modules: Iterable[str] | None,
+    keeps_variables: bool = False,
 ) -> Entry:
     """Returns the tool `code_execution` for programs that may call the scope's tools.
+
+    With `keeps_variables` the model reads that they are kept, and one program of the session runs at a time.
 
     The owner's own `run` of the tool uses `call_back` to enter the path. Where no program can run, the log
     `toolwire.sandbox` says so once in a process.
@@ -77,15 +81,20 @@ def programs_entry(
         _warn_without_sandbox()
     runtime = scope().runtime
     execution = CodeExecution(
-        lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
+        lambda: program_runner(runtime),
+        limits=limits,
+        min_isolation=min_isolation,
+        modules=modules,
+        keeps_variables=keeps_variables,
     )
 
     def run(code: str) -> ToolResult:
         return call_back(CODE_EXECUTION, {"code": code})
 
-    tool = code_execution_tool(lambda: offered(scope()), execution.modules, run)
+    tool = code_execution_tool(lambda: offered(scope()), execution.modules, run, keeps_variables=keeps_variables)
     handle = CodeExecutionTool(tool, execution, call_back)
-    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, rebind=_rebound)
+    gate = Gate() if keeps_variables else None
+    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, gate=gate, rebind=_rebound)
 
 
 @functools.cache
@@ -100,7 +109,8 @@ def _warn_without_sandbox() -> None:
 
 def _rebound(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:
     """The description of `code_execution` lists the other tools of its catalogue."""
-    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry))
+    keeps_variables = _keeps_variables(entry)
+    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry), keeps_variables=keeps_variables)
     # The catalogue that holds the entry decides whether it is disabled, and may change that later.
     return replace(entry, tool=tool, disabled=None)
 
@@ -117,10 +127,21 @@ def program_limits(entry: Entry | None) -> Limits:
     return execution.limits if isinstance(execution, CodeExecution) else Limits()
 
 
-def modules_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
-    """Returns `modules` for a prompt that explains programs, or nothing if programs may import all of them."""
-    modules = program_modules(catalogue.find(CODE_EXECUTION))
-    return {"modules": modules} if protocol.writes_programs and modules != PROGRAM_MODULES else {}
+def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
+    """Returns the options of a prompt that explains programs: `modules` if they are fewer than all, and
+    `keeps_variables`.
+    """
+    if not protocol.writes_programs:
+        return {}
+    entry = catalogue.find(CODE_EXECUTION)
+    modules = program_modules(entry)
+    told: dict[str, Any] = {} if modules == PROGRAM_MODULES else {"modules": modules}
+    return told | ({"keeps_variables": True} if _keeps_variables(entry) else {})
+
+
+def _keeps_variables(entry: Entry | None) -> bool:
+    execution = None if entry is None else entry.composite
+    return isinstance(execution, CodeExecution) and execution.keeps_variables
 
 
 def run_program(

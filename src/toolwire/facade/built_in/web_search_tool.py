@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,7 +104,7 @@ class WebSearchTool(BaseTool):
         wanted = Wanted(query=query, freshness=freshness, count=min(count, most))
         try:
             if self._provider is None:
-                found = await asyncio.to_thread(search_ddgs, wanted)
+                found = await search_ddgs(wanted)
             else:
                 found = await search(self._provider, wanted, url=self._url, key=self._key)
         except FetchFailed as error:

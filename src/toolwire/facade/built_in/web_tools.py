@@ -85,12 +85,14 @@ class WebFetchTool(BaseTool):
 
     async def execute(self, url: str, max_chars: int = DEFAULT_CHARS, render: bool = False) -> ToolResult:
         """Fetches the page, or takes it from those that are kept."""
-        from toolwire.web.refusals import Blocked, FetchFailed
+        from toolwire.web.refusals import Blocked, FetchFailed, PageLimit
 
         try:
             page = await self._pages.get(url, _renderer() if render else None)
         except Blocked as error:
             return ToolResult.failed("invalid_arguments", str(error), exception=error)
+        except PageLimit as error:
+            return ToolResult.failed("limit", str(error), exception=error)
         except FetchFailed as error:
             return ToolResult.failed("unavailable" if error.may_repeat else "tool_error", str(error), exception=error)
         except SandboxUnavailable as error:

@@ -32,15 +32,15 @@ def context_of(
     run = scope.run or Run()
 
     def inside() -> Scope:
-        # Made for each use, because most tools make no call.
-        # The calls that the tool makes belong to its run, and end with its deadline, which waits for a person move.
-        # They are on record: when a person has decided, the tool is called again, and they are not.
+        # Made for each use, because most tools make no call. The calls belong to the tool's run, and end with its
+        # deadline. They are on record: when a person has decided, the tool is called again, and they are not.
         return replace(
             scope,
             run_id=scope.run_id or call.id,
             run=run,
             deadline=None if deadline is None else questions.clock.moved(deadline),
             end=None,
+            variables=None,
             # The tool reads the whole result. Its own is bounded for the model.
             result_limit_bytes=None,
             waits=questions.waits,

@@ -18,6 +18,7 @@ from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Step
+from toolwire.vocabulary.texts.variables import SharedVariables
 
 if TYPE_CHECKING:
     from toolwire.runtime.loop_calls import LoopCalls
@@ -68,6 +69,11 @@ class Inside:
         """Records an entry for the next pass. It is dropped if nothing outlives this process."""
         if self._scope.ledger is not None:
             self._scope.ledger.note(self.call.id, entry)
+
+    @property
+    def variables(self) -> SharedVariables | None:
+        """The variables that the programs of the conversation share; None: each program starts empty."""
+        return self._scope.variables
 
     @property
     def tools(self) -> list[tuple[str, Tool]]:

@@ -64,6 +64,8 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
             deadline=min((one for one in (over.deadline, own.deadline) if one is not None), default=None),
             depth=depth,
             end=own.end,
+            variables=own.variables,
+            is_blocked=own.is_blocked,
             agent_run=own.agent_run or over.agent_run,
         )
 

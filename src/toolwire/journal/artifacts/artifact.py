@@ -52,6 +52,10 @@ class ArtifactError(ToolwireError):
     """An artifact could not be read or changed as asked. Nothing was written. The message is fit for a model."""
 
 
+class ArtifactLimit(ArtifactError):
+    """The work on a text takes more time than its size allows. Nothing was written. The message says what to narrow."""
+
+
 class ArtifactConflict(ArtifactError):
     """The artifact has another version than the one given, or it exists already. Nothing was written.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from toolwire.journal.artifacts.artifact import ArtifactError
+from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactLimit
 from toolwire.journal.artifacts.normal_text import NormalText
 from toolwire.vocabulary.texts.counting import count_of
+from toolwire.vocabulary.work_clock import WorkClock
 
 LEAST_SCORE = 90.0
 """How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""
@@ -22,13 +25,18 @@ LIKENESS_STEPS = 4_000_000_000
 _UNLIKE = "old_str is not in the artifact, and no text is alike enough: read it, and copy the text"
 
 DIFF_STEPS = 400_000_000
-"""Maximum product of the numbers of lines of two texts to compare. At it a comparison takes 50 MB and 0.1 s."""
+"""Maximum product of the numbers of lines of two texts to compare, without the equal ones at their start and end.
+
+At it a comparison takes 50 MB and 0.1 s.
+"""
 
 DIFF_LINES = 40
 """Maximum number of lines of a diff in an error message."""
 
 _ROUGH_SCORE = 75.0
 """How alike a window of the wanted length is at least, if it lies in a passage that is alike enough."""
+_WINDOWS_AT_ONCE = 4_096
+"""Windows between two looks at the clock: milliseconds."""
 _MOVED_SHARE = 5
 """A passage may begin or end a fifth of the wanted length beside its window."""
 _SHOWN_CHARACTERS = 200
@@ -61,11 +69,13 @@ def place_of(content: str, old: str) -> Place:
 
     Raises:
         ArtifactError: It stands nowhere or several times, no place is alike enough, or two places are alike.
+        ArtifactLimit: The search for alike text takes too long.
     """
     if not old:
         raise ArtifactError("old_str is empty: give the text that shall be replaced, or rewrite the artifact")
     if (place := _only_place(content, old, "")) is not None:
         return place
+    clock = WorkClock(len(content) + len(old))
     text, wanted = NormalText(content), NormalText(old).text
     if not wanted.strip():
         raise ArtifactError(_UNLIKE)
@@ -74,7 +84,7 @@ def place_of(content: str, old: str) -> Place:
         if (place := _only_place(text.text, part, _APART)) is not None:
             break
     else:
-        place = _most_alike(text.text, wanted)
+        place = _most_alike(text.text, wanted, clock)
     return Place(start=text.given_start(place.start), end=text.given_end(place.end), score=place.score)
 
 
@@ -93,20 +103,28 @@ def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None 
     """Returns a unified diff of two texts, cut after some lines. Empty if they are equal.
 
     Raises:
-        ArtifactError: The texts have too many lines to compare.
+        ArtifactLimit: The texts have too many lines to compare.
     """
     # Imported here: the library takes 24 ms. The matcher of difflib takes hours for some pairs of texts.
     from rapidfuzz.distance import Indel
 
+    clock = WorkClock(len(old) + len(new))
     before, after = old.splitlines(), new.splitlines()
-    if len(before) * len(after) > DIFF_STEPS:
-        raise ArtifactError(f"{names[0]} and {names[1]} have too many lines to compare: read them")
+    head = _equal_lines(before, after)
+    tail = _equal_lines(before[: head - len(before) - 1 : -1], after[: head - len(after) - 1 : -1])
+    middle, changed = before[head : len(before) - tail], after[head : len(after) - tail]
+    if len(middle) * len(changed) > DIFF_STEPS or clock.is_over:
+        raise ArtifactLimit(f"{names[0]} and {names[1]} have too many lines to compare: read them")
+    codes = [("equal", 0, head, 0, head)] if head else []
+    codes += (
+        (code.tag, head + code.src_start, head + code.src_end, head + code.dest_start, head + code.dest_end)
+        for code in Indel.opcodes(middle, changed)
+    )
+    if tail:
+        codes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
     matcher = difflib.SequenceMatcher[str](None, (), ())
     # A matcher takes codes that are there, and never makes its own.
-    matcher.opcodes = [  # pyright: ignore[reportAttributeAccessIssue]
-        (code.tag, code.src_start, code.src_end, code.dest_start, code.dest_end)
-        for code in Indel.opcodes(before, after)
-    ]
+    matcher.opcodes = codes  # pyright: ignore[reportAttributeAccessIssue]
     found: list[str] = []
     for group in matcher.get_grouped_opcodes():
         (_, start, _, place, _), (_, _, end, _, stop) = group[0], group[-1]
@@ -128,17 +146,24 @@ def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None 
     return "\n".join((f"--- {names[0]}", f"+++ {names[1]}", *found))
 
 
-def _most_alike(content: str, old: str) -> Place:
+def _equal_lines(before: Sequence[str], after: Sequence[str]) -> int:
+    """Returns how many lines both have at their start."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+
+
+def _most_alike(content: str, old: str, clock: WorkClock) -> Place:
     """Returns the passage that is most alike to `old`.
 
     Raises:
-        ArtifactError: No passage is alike enough, two are, or the search would take too long.
+        ArtifactError: No passage is alike enough, or two are.
+        ArtifactLimit: The search takes too long.
     """
     wanted = old.strip("\n")
     if len(content) * len(wanted) ** 2 <= LIKENESS_STEPS:
-        places = _alike_passages(content, wanted)
+        places = _alike_passages(content, wanted, clock)
     else:
-        places = _alike_lines(content, wanted)
+        places = _alike_lines(content, wanted, clock)
     best = max(places, key=lambda place: place.score, default=None)
     if best is None or best.score < LEAST_SCORE:
         raise ArtifactError(_UNLIKE)
@@ -161,44 +186,60 @@ def _line(content: str, place: int) -> int:
     return content.count("\n", 0, place) + 1
 
 
-def _alike_passages(content: str, wanted: str) -> list[Place]:
+def _check_time(clock: WorkClock) -> None:
+    if clock.is_over:
+        raise ArtifactLimit(
+            "old_str is not in the artifact as given, and the search for alike text takes too long: copy it"
+        )
+
+
+def _alike_passages(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     """Returns the most alike passage, and those beside it. They may begin and end within a line."""
-    best = _alike_passage(content, wanted, (0, len(content)))
+    best = _alike_passage(content, wanted, (0, len(content)), clock)
     if best is None:
         return []
     beside = [(0, best.start), (best.end, len(content))]
-    return [best, *(found for span in beside if (found := _alike_passage(content, wanted, span)) is not None)]
+    return [best, *(found for span in beside if (found := _alike_passage(content, wanted, span, clock)) is not None)]
 
 
-def _alike_passage(content: str, wanted: str, span: Span) -> Place | None:
+def _alike_passage(content: str, wanted: str, span: Span, clock: WorkClock) -> Place | None:
     # Imported here: the library takes 24 ms, and most updates are exact.
     from rapidfuzz import fuzz
 
+    _check_time(clock)
     start, end = span
     if end - start <= len(wanted):
-        return _fitted(content, wanted, span, span) if end > start else None
+        return _fitted(content, wanted, span, span, clock) if end > start else None
     found = fuzz.partial_ratio_alignment(wanted, content[start:end], score_cutoff=_ROUGH_SCORE)
-    return None if found is None else _fitted(content, wanted, (start + found.dest_start, start + found.dest_end), span)
+    if found is None:
+        return None
+    return _fitted(content, wanted, (start + found.dest_start, start + found.dest_end), span, clock)
 
 
-def _alike_lines(content: str, wanted: str) -> list[Place]:
+def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     """Returns the runs of lines that are alike, the best of them as a passage."""
     from rapidfuzz import fuzz
+    from rapidfuzz.process import extract_iter
 
-    windows = list(_windows(content, wanted.count("\n") + 1))
-    if len(windows) * len(wanted) ** 2 > LIKENESS_STEPS:
-        raise ArtifactError("old_str is not in the artifact as given, and too long to search for alike text: copy it")
+    lines, count = content.count("\n") + 1, wanted.count("\n") + 1
+    sizes = {max(count - 1, 1), count, count + 1}
+    windows = sum(max(lines + 1 - size, 0) for size in sizes)
+    if windows * len(wanted) ** 2 > LIKENESS_STEPS:
+        raise ArtifactLimit("old_str is not in the artifact as given, and too long to search for alike text: copy it")
     places: list[Place] = []
-    for start, end in windows:
-        score = fuzz.ratio(content[start:end], wanted, score_cutoff=LEAST_SCORE - LEAST_LEAD)
-        places.append(Place(start=start, end=end, score=score))
+    spans = _windows(content, sizes)
+    while some := list(islice(spans, _WINDOWS_AT_ONCE)):
+        _check_time(clock)
+        texts = (content[start:end] for start, end in some)
+        for _, score, at in extract_iter(wanted, texts, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE - LEAST_LEAD):
+            places.append(Place(start=some[at][0], end=some[at][1], score=score))
     best = max(places, key=lambda place: place.score, default=None)
-    if best is None or not best.score:
+    if best is None:
         return []
-    return [_fitted(content, wanted, (best.start, best.end), (0, len(content))), *places]
+    return [_fitted(content, wanted, (best.start, best.end), (0, len(content)), clock), *places]
 
 
-def _fitted(content: str, wanted: str, window: Span, span: Span) -> Place:
+def _fitted(content: str, wanted: str, window: Span, span: Span, clock: WorkClock) -> Place:
     """Returns the passage near a window, and within the span, that the fewest edits make the wanted text.
 
     An end within a word counts as an edit. Of two such passages it is the one whose length is nearest to the wanted
@@ -216,6 +257,7 @@ def _fitted(content: str, wanted: str, window: Span, span: Span) -> Place:
         return edits, abs(one[1] - one[0] - len(wanted))
 
     for _ in range(2):
+        _check_time(clock)
         starts = range(max(span[0], start - reach), min(end, start + reach) + 1)
         start = min(((at, end) for at in starts), key=cost)[0]
         ends = range(max(start, end - reach), min(span[1], end + reach) + 1)
@@ -227,14 +269,10 @@ def _is_in_word(content: str, at: int) -> bool:
     return 0 < at < len(content) and content[at - 1].isalnum() and content[at].isalnum()
 
 
-def _windows(content: str, count: int) -> Iterator[Span]:
-    """Yields the start and end of each run of about as many lines, without the last line's end."""
-    starts = [0]
-    for place, character in enumerate(content):
-        if character == "\n":
-            starts.append(place + 1)
-    starts.append(len(content) + 1)
+def _windows(content: str, sizes: Iterable[int]) -> Iterator[Span]:
+    """Yields the start and end of each run of so many lines, without the last line's end."""
+    starts = [0, *(found.end() for found in re.finditer("\n", content)), len(content) + 1]
     for first in range(len(starts) - 1):
-        for size in {max(count - 1, 1), count, count + 1}:
+        for size in sizes:
             if first + size < len(starts):
                 yield starts[first], starts[first + size] - 1

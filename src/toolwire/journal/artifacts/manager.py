@@ -21,6 +21,7 @@ from toolwire.journal.artifacts.artifact import (
     Artifact,
     ArtifactConflict,
     ArtifactError,
+    ArtifactLimit,
     ArtifactVersion,
 )
 from toolwire.journal.artifacts.editing import DIFF_LINES, difference, place_of
@@ -33,6 +34,7 @@ from toolwire.journal.store import Store
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+from toolwire.vocabulary.work_clock import WorkClock
 
 VERSIONS_LIMIT = 10_000
 """Maximum number of versions of one artifact. More would come from a loop, not from work."""
@@ -137,6 +139,7 @@ class ArtifactManager:
         Raises:
             ArtifactError: The artifact does not exist, or does not have this text exactly once. The message
                 names the places.
+            ArtifactLimit: The search for alike text takes too long.
         """
 
         def edited(now: Artifact) -> _Change:
@@ -203,6 +206,7 @@ class ArtifactManager:
 
         Raises:
             ArtifactError: The artifact or the version does not exist.
+            ArtifactLimit: The versions have too many lines to compare.
         """
         before, after = self.read(id, old), self.read(id, new)
         return difference(before.content, after.content, names=(_name(before), _name(after)))
@@ -236,7 +240,11 @@ class ArtifactManager:
     def _repeated(self, id: str, attempt: Callable[[], ArtifactVersion], key: str) -> ArtifactVersion:
         """Makes a version, and starts again if someone else makes one meanwhile."""
         self._check_there(id)
+        clock = WorkClock()
         for _ in range(ATTEMPTS):
+            clock.add(ARTIFACT_LIMIT_BYTES)
+            if clock.is_over:
+                raise ArtifactLimit(f"artifact {id!r} was not changed in time: others change it meanwhile: try later")
             if (made := self._made_by(id, key)) is not None:
                 return made
             try:

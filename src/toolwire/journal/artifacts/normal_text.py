@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
+
+from toolwire.vocabulary.texts.normal_forms import joins, normalized
 
 _SAME = str.maketrans(
     {
@@ -23,22 +25,26 @@ class NormalText:
 
     def __init__(self, given: str) -> None:
         self._lines = given.split("\n")
-        normal = [_normal(line).rstrip(_BLANKS) for line in self._lines]
+        # A line end joins nothing, so the whole text has the forms of its lines.
+        normal = [line.rstrip(_BLANKS) for line in _normal(given).split("\n")]
         self.text = "\n".join(normal)
-        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
-        self._normal_starts = [0, *accumulate(len(line) + 1 for line in normal)]
+        # Arrays, because a text may be line ends alone.
+        self._starts = array("q", (0, *accumulate(len(line) + 1 for line in self._lines)))
+        self._normal_starts = array("q", (0, *accumulate(len(line) + 1 for line in normal)))
 
     def given_start(self, at: int) -> int:
         """Returns the start in the given text of what begins at a place of `text`."""
         number, column = self._line_of(at)
+        if self._lines[number].isascii():
+            return self._starts[number] + column
         pieces = _pieces(self._lines[number])
         return self._starts[number] + next((start for start, _, _, end in pieces if column < end), self._kept(number))
 
     def given_end(self, at: int) -> int:
         """Returns the end in the given text of what ends at a place of `text`."""
         number, column = self._line_of(at)
-        if column == 0:
-            return self._starts[number]
+        if column == 0 or self._lines[number].isascii():
+            return self._starts[number] + column
         return self._starts[number] + next(stop for _, stop, _, end in _pieces(self._lines[number]) if column <= end)
 
     def _line_of(self, at: int) -> tuple[int, int]:
@@ -51,20 +57,15 @@ class NormalText:
 
 
 def _normal(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
+    return text if text.isascii() else normalized("NFKC", text.translate(_SAME)).translate(_SAME)
 
 
 def _pieces(line: str) -> Iterator[tuple[int, int, int, int]]:
     """Yields the parts of a line that change together: start and end in the line, start and end in its normal form."""
     start = place = 0
     for at in range(1, len(line) + 1):
-        if at < len(line) and _joins(line[at]):
+        if at < len(line) and joins(line[at]):
             continue
         end = place + len(_normal(line[start:at]))
         yield start, at, place, end
         start, place = at, end
-
-
-def _joins(character: str) -> bool:
-    """Returns True if the character may become one with the one before: a mark, or a part of a Korean syllable."""
-    return unicodedata.combining(character) != 0 or "\u1160" <= character <= "\u11ff" or character in "\u3099\u309a"

@@ -14,7 +14,7 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
 from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
 from toolwire.journal.ledger.leases import Owner, living_holder
-from toolwire.journal.log.chain import clear_text, locked_head
+from toolwire.journal.log.chain import locked_head
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
@@ -62,9 +62,9 @@ def whose(run: RunStart) -> dict[str, str]:
     caller = run.caller
     return {
         "conversation": run.conversation,
-        "principal": clear_text(caller.principal),
-        "agent": clear_text(caller.agent),
-        "tenant": clear_text(caller.tenant),
+        "principal": caller.principal,
+        "agent": caller.agent,
+        "tenant": caller.tenant,
     }
 
 

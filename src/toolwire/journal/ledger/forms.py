@@ -27,8 +27,11 @@ from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")
 
-FORM = 4
+FORM = 5
 """The newest form that this version reads. It goes up when a form changes its meaning; older forms are still read."""
+
+GIVEN = 5
+"""The form of a note with variables of earlier programs. An older toolwire would replay the program without them."""
 
 ONCE = 4
 """The form of a large record whose blocks are its data, written once."""
@@ -187,7 +190,9 @@ def start_of(form: Mapping[str, Any]) -> Start:
 
 def run_form(start: RunStart) -> dict[str, Any]:
     """Returns the form of a run's start. Its reply is in JSON types already."""
-    form = {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
+    form = {**plain_form(dataclasses.replace(start, reply={}, variables=None)), "reply": dict(start.reply)}
+    # They have a note of their own, so that a list of runs does not read them.
+    del form["variables"]
     if not start.conversation:
         # The form of a run without a conversation is as old as the first store.
         del form["conversation"]

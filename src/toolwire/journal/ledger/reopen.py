@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from toolwire.journal.ledger.forms import described_of, read, result_of, results
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.shared_variables import variables_in
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunInfo, RunStatus
@@ -48,6 +50,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
     history.size += len(row.start)
+    start = replace(start, variables=variables_in(history))
     history.stopped = divergence
     if lease is not None:
         history.requests = approvals.asked_requests(connection, sealer, run_id, frozenset(history.ended))

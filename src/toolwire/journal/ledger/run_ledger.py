@@ -24,6 +24,7 @@ from toolwire.journal.ledger.forms import result_form, start_form, texts_of, wri
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
+from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, End, begun_row, ended_row, note_row
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
@@ -32,6 +33,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
+from toolwire.vocabulary.texts.variables import VariablesChange
 
 T = TypeVar("T")
 
@@ -198,11 +200,16 @@ class RunLedger:
     # -- the run ----------------------------------------------------------------------------------------------------
 
     def finish(
-        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+        self,
+        results: Sequence[ToolResult],
+        taints: Iterable[Label] = (),
+        urls: Iterable[str] = (),
+        variables: VariablesChange | None = None,
     ) -> Future[None]:
         """Records the results of the run and releases it. Every later `Store.reopen` returns these results.
 
-        `taints` are the labels of the data that the run has read, and `urls` the URLs. Its conversation keeps them.
+        `taints` are the labels of the data that the run has read, and `urls` the URLs. Its conversation keeps them, and
+        what its programs changed in the `variables`.
         """
         kept = tuple(results)
         sealed = self._sealed(self._history.outcome(kept, texts_of(self.start)), "outcome")
@@ -211,6 +218,8 @@ class RunLedger:
             self._touch(connection)
             approvals.supersede(connection, self.run_id)
             self._end(connection, taints, urls, status=self._final(connection), outcome=sealed)
+            if variables is not None:
+                keep_variables(connection, self._database.sealer, self.start, variables, time.time())
             self.outcome = kept
 
         return self._run(job)

@@ -12,10 +12,13 @@ from sqlalchemy import Connection, exists, select, update
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Draft, Sealer
 from toolwire.journal.database.tables import STEPS
-from toolwire.journal.ledger.forms import ONCE, REFERRING, ended_form, shortened, written
+from toolwire.journal.ledger.forms import GIVEN, ONCE, REFERRING, WHOLE, ended_form, shortened, written
 from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, Shared
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
+
+VARIABLES = "variables"
+"""The key of the variables in the note of a run or a program that starts with them."""
 
 
 class Rows:
@@ -110,7 +113,8 @@ def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> 
 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
     """Returns the row of a note."""
-    draft = Draft(sealer, written({"entry": dict(entry)}), ("notes", run_id, parent, str(place)))
+    version = GIVEN if VARIABLES in entry else WHOLE
+    draft = Draft(sealer, written({"entry": dict(entry)}, version), ("notes", run_id, parent, str(place)))
     return {"run_id": run_id, "place": place, "parent": parent, "entry": draft}
 
 

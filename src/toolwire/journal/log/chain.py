@@ -16,7 +16,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, exists, func, insert, select, update
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import LOG, META
+from toolwire.journal.database.tables import LOG, META, clear_text
 from toolwire.journal.log.redaction import redact
 
 HEAD = "log_head"
@@ -160,11 +160,6 @@ def repeated(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def clear_text(text: str) -> str:
-    """Returns the text in a form that every database accepts: NUL and lone surrogates are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
-
-
 _SAME = ("kind", "subject", "status")
 
 
@@ -191,7 +186,7 @@ def _is_among(rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any]) -> bool
 
 
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
-    same = exists().where(*(LOG.c[name] == clear_text(str(redact(row[name]))) for name in _SAME))
+    same = exists().where(*(LOG.c[name] == str(redact(row[name])) for name in _SAME))
     return bool(connection.execute(select(same)).scalar())
 
 

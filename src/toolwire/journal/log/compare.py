@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import LOG, RUNS, STEPS
+from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
 from toolwire.journal.ledger.forms import read, run_of
-from toolwire.journal.log.chain import clear_text, entry_of
+from toolwire.journal.log.chain import entry_of
 from toolwire.journal.log.redaction import redact
 
 NAMED = 100
@@ -75,8 +75,9 @@ def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tupl
     """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
 
     Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
-    earlier signed end of the log was put back. Steps are named when their run waits or ends. With `is_pruned`, a run
-    from before the first row may have had its rows pruned.
+    earlier signed end of the log was put back. Steps are named when their run waits or ends. Those of a run that is
+    under way or has crashed are not: a call's row follows its record in a later transaction, which a crash prevents.
+    With `is_pruned`, a run from before the first row may have had its rows pruned.
     """
     last = {row.run_id: row for row in connection.execute(_RUN_ROWS)}
     begins = connection.execute(select(LOG.c.at).order_by(LOG.c.seq).limit(1)).scalar() if is_pruned else None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, select
 
 from toolwire.journal.database.tables import LOG
-from toolwire.journal.log.chain import WHOSE, clear_text
+from toolwire.journal.log.chain import WHOSE
 from toolwire.journal.log.text_search import contains
 from toolwire.vocabulary.texts.html_display import html_table
 
@@ -124,8 +124,7 @@ def tree(connection: Connection, run_id: str) -> list[LogRow]:
     """Returns the rows of a run and of all calls that its programs made, in the order of the log."""
     found = {row.seq: row for row in rows(connection, LogFilter(run_id=run_id))}
     # The parent may not have ended: while a program waits, only the calls that it made have rows. "0" follows "/".
-    own = clear_text(run_id)
-    below = connection.execute(_CHILDREN.where(LOG.c.parent > f"{own}/", LOG.c.parent < f"{own}0"))
+    below = connection.execute(_CHILDREN.where(LOG.c.parent > f"{run_id}/", LOG.c.parent < f"{run_id}0"))
     new = [row for one in below.mappings() if (row := _row(dict(one.items()))).seq not in found]
     parents = [row.subject for row in found.values() if row.kind == "call"]
     while new or parents:
@@ -149,7 +148,7 @@ def _narrowed(connection: Connection, query: Any, wanted: LogFilter) -> Any:
     for name in ("kind", "run_id", "tool", "status", "parent", *WHOSE):
         value = getattr(wanted, name)
         if value is not None:
-            query = query.where(LOG.c[name] == clear_text(value))
+            query = query.where(LOG.c[name] == value)
     for column, compare, value in (
         (LOG.c.at, operator.ge, wanted.since),
         (LOG.c.at, operator.lt, wanted.until),

@@ -21,6 +21,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, is_private
+from toolwire.mcp.oauth.authorization_answers import WrongAnswer, checked_answer
 from toolwire.mcp.oauth.tokens import KeptLogin
 from toolwire.mcp.server_log import printable
 from toolwire.vocabulary.errors import ConfigurationError
@@ -216,7 +217,7 @@ async def granted(
             outgoing = await flow.asend(response)
     except StopAsyncIteration:
         raise AuthorizationFailed("the authorization server gave the refused token once more") from None
-    except OAuthFlowError as error:
+    except (OAuthFlowError, httpx2.InvalidURL) as error:
         raise AuthorizationFailed(f"the authorization failed: {printable(str(error)[:REASON_CHARACTERS])}") from error
     finally:
         await flow.aclose()
@@ -235,4 +236,9 @@ async def _sent(client: httpx2.AsyncClient, request: httpx2.Request, server: str
     # The SDK takes any failed refresh for the end of the login.
     if request.method == "POST" and (response.status_code >= 500 or response.status_code == 429):
         raise AuthorizationFailed(f"the authorization server {host} cannot answer now: {response.status_code}")
-    return response
+    try:
+        return checked_answer(request, response)
+    except WrongAnswer as error:
+        raise AuthorizationFailed(
+            f"the authorization server {host} gave an answer that cannot be used: {error}"
+        ) from error

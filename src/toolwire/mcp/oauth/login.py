@@ -86,7 +86,8 @@ async def _granted(
     async def show(address: str) -> None:
         if not is_private(address, endpoint.url):
             raise AuthorizationFailed(f"the page of the login has an address without https: {printable(address)}")
-        callback.state = parse_qs(urlsplit(address).query)["state"][0]
+        # The last one is the SDK's; the endpoint's own query may have others.
+        callback.state = parse_qs(urlsplit(address).query)["state"][-1]
         await anyio.to_thread.run_sync(open_page, address)
 
     began = kept

@@ -17,8 +17,14 @@ from toolwire.vocabulary.values import plain
 
 _LOG = logging.getLogger("toolwire.gateway")
 
-FAILURE_META = "toolwire/failure"
+OWN_META = "toolwire/"
+"""How keys of `_meta` begin that only toolwire writes: a client must not take a server's word for ours."""
+
+FAILURE_META = f"{OWN_META}failure"
 """The key in `_meta` under which a failed result has its kind, hint and data."""
+
+_DATA = frozenset({"structuredContent", "inputSchema", "outputSchema"})
+"""Members of a result that are not MCP's own, so that a `_meta` in them is left alone."""
 
 
 def sendable_result(
@@ -41,7 +47,7 @@ def call_result(
 
     UTF-8 can encode each text of it: U+FFFD replaces lone surrogates.
     """
-    meta: dict[str, Any] = dict(result.metadata.get("mcp") or {})
+    meta = without_own_meta({"_meta": dict(result.metadata.get("mcp") or {})})["_meta"]
     if result.failure is not None:
         meta[FAILURE_META] = failure_of(result)
     return types.CallToolResult(
@@ -50,6 +56,21 @@ def call_result(
         is_error=not result.success,
         _meta=encodable(plain(meta)) or None,
     )
+
+
+def without_own_meta(value: Any) -> Any:
+    """Returns a value of MCP as JSON, without toolwire's keys in each `_meta` of it."""
+    if isinstance(value, list):
+        return [without_own_meta(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[Any, Any]", value)
+    found = {key: item if key in _DATA else without_own_meta(item) for key, item in members.items()}
+    meta = found.get("_meta")
+    if isinstance(meta, dict):
+        entries = cast("dict[Any, Any]", meta).items()
+        found["_meta"] = {key: item for key, item in entries if not str(key).startswith(OWN_META)}
+    return found
 
 
 def is_object(schema: Mapping[str, Any] | None) -> bool:

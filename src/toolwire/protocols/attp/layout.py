@@ -37,7 +37,10 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n`]*+)$", re.MULTILINE)
 _THINKING = re.compile(r"<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
 _THOUGHT_OUT = re.compile(r"</(?:think|thinking|reasoning|reflection)>", re.IGNORECASE)
 
-Following = Literal["structure", "closing fence", "end", "something else"]
+_REQUEST = re.compile(r"[ \t]*+(?:Request|请求)[ \t]*+[:：]")
+"""Matches the line with which the prompt's examples begin. A model that goes on after its reply writes one."""
+
+Following = Literal["structure", "closing fence", "end", "request", "something else"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,8 @@ class AttpLayout:
             return "end"
         if STRUCTURE.match(self.text, position):
             return "structure"
+        if is_request(self.text, position):
+            return "request"
         return "closing fence" if self.closes(position) else "something else"
 
     def closes(self, position: int) -> bool:
@@ -92,6 +97,11 @@ class AttpLayout:
 def is_fence(text: str, position: int) -> bool:
     """True if the line that begins here opens or closes a fence."""
     return _FENCE.match(text, position) is not None
+
+
+def is_request(text: str, position: int = 0) -> bool:
+    """True if the line that begins here is the request of another example."""
+    return _REQUEST.match(text, position) is not None
 
 
 def line_end(text: str, position: int) -> int:

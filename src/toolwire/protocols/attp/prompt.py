@@ -31,12 +31,14 @@ def describe_attp(
     thought: Thought = "short",
     style: StubStyle = "full",
     modules: Sequence[str] = PROGRAM_MODULES,
+    keeps_variables: bool = False,
 ) -> str:
     """Returns the system prompt: rules, tools as Python stubs, modules, templates, constraints and examples.
 
     `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the model
     about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples, one line
-    per parameter, and the bounds of its values. `modules` are the ones that programs may use.
+    per parameter, and the bounds of its values. `modules` are the ones that programs may use. With `keeps_variables`
+    one more sentence says that a program has the variables of earlier ones.
 
     Raises:
         ConfigurationError: The language, the thought style or the stub style is unknown.
@@ -53,11 +55,18 @@ def describe_attp(
         f"{words.title}\n\n{words.introduction}\n{ending}",
         _rules(words, thought),
         f"{words.tools_heading}\n{_tools(known, words, style)}",
-        f"{words.modules_heading}\n{words.modules.format(' '.join(modules))}",
+        "\n".join(
+            [
+                words.modules_heading,
+                words.modules.format(" ".join(modules)),
+                *([words.kept_variables] if keeps_variables else []),
+            ]
+        ),
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
-        f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
+        # A small model gives up if the last thing that it reads is an example of giving up.
         f"{words.fail_heading}\n{_shown(fail_example(known, language, thought), words)}",
+        f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
     ]
     return "\n\n".join(section.rstrip() for section in sections) + "\n"
 
@@ -168,14 +177,18 @@ def _finish_call(finish: Tool, found: str) -> str | None:
     None if no sample fits.
     """
     parameters = finish.visible_parameters
-    if len(parameters) == 1 and parameters[0].schema.keys() <= _PLAIN_TEXT and parameters[0].schema["type"] == "string":
+    if len(parameters) == 1 and _takes_text(parameters[0].schema):
         return f"{program_name(finish.name)}({parameters[0].program_name}={found})"
     samples = sample_arguments(finish)
     return call_source(finish.name, samples[0], parameters) if samples else None
 
 
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    return schema.keys() <= _PLAIN_TEXT and schema.get("type", "string") == "string"
+
+
 _PLAIN_TEXT = {"type", "title", "description"}
-"""The keywords of a schema that takes any text, if its type is a string."""
+"""The keywords of a schema that takes any text, if its type is a string or not given."""
 
 
 def _request(tools: Sequence[Tool], words: AttpWording) -> str:

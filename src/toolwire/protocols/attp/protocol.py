@@ -10,7 +10,7 @@ from typing import Any
 from toolwire.protocols.attp.grammar import attp_grammar
 from toolwire.protocols.attp.parse import parse_attp
 from toolwire.protocols.attp.prompt import attp_tools_text, describe_attp
-from toolwire.protocols.attp.render import format_attp, render_attp
+from toolwire.protocols.attp.render import attp_right_form, format_attp, render_attp
 from toolwire.protocols.attp.stream import AttpStream
 from toolwire.protocols.outgoing import unrun_text, writes_encodable
 from toolwire.protocols.tool_names import known_tools
@@ -41,6 +41,7 @@ class Attp:
     parse = staticmethod(parse_attp)
     render = staticmethod(render_attp)
     format = staticmethod(format_attp)
+    right_form = staticmethod(attp_right_form)
     grammar = staticmethod(attp_grammar)
 
     def recognises(self, reply: Any) -> bool:

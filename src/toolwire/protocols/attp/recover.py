@@ -2,7 +2,7 @@
 
 A repair is made only if one reading remains, and each is reported. A quoted document is not a request. A fenced
 document counts only if nothing else in the reply could be meant. The first of two documents counts only if the reply
-begins with it.
+begins with it. Those behind it run too if they are whole programs and nothing but blank lines is between them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from itertools import pairwise
 from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
-from toolwire.protocols.attp.layout import HEADER, STRUCTURE, AttpLayout, find_layout, is_fence, line_end
+from toolwire.protocols.attp.layout import HEADER, STRUCTURE, AttpLayout, find_layout, is_fence, is_request, line_end
+from toolwire.protocols.attp.more_documents import code_of, read_more_documents
 from toolwire.protocols.attp.value_reader import ValueReader
 from toolwire.protocols.attp.whole_program import CompileBudget
-from toolwire.protocols.base import Refusal
+from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.vocabulary.calls import Problem, Reply
@@ -50,7 +51,10 @@ def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomlli
     prose = "\n".join(part for part in (layout.prose_before, found.prose_after) if part)
     reply = reply_of(found.document, Source(raw=raw, text=layout.text, problems=problems, prose=prose))
     more = [reply_of(document, Source(raw=raw, text=layout.text)) for document in found.more]
-    return replace(reply, calls=(*reply.calls, *(call for one in more for call in one.calls)))
+    calls = (*reply.calls, *(call for one in more for call in one.calls))
+    if len(calls) > CALL_LIMIT:
+        raise too_many_calls()
+    return replace(reply, calls=calls, is_sequence=found.is_sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class _Recovered:
     prose_after: str = ""
     more: tuple[Mapping[str, Any], ...] = ()
     """The documents of further programs. Small models write a [tool_call] for each, below one thought."""
+    is_sequence: bool = False
+    """True if these have thoughts of their own, so that each program may rely on the one before it."""
 
 
 def _strict(layout: AttpLayout) -> _Recovered | None:
@@ -117,29 +123,66 @@ class _Documents:
         Raises:
             Refusal: Other text begins before the document is complete, or another part of the reply could be meant.
         """
-        text, position = self.layout.text, self.layout.next_line(self.layout.start)
-        while position < len(text) and not self.layout.closes(position):
+        text, end = self.layout.text, self.layout.start
+        while (position := self.layout.next_line(end)) < len(text) and not self.layout.closes(position):
             found = STRUCTURE.match(text, position)
             if found is None:
-                position = self._take_prose(position)
+                end = self._take_prose(position)
             elif self._is_repeated(found):
-                self._check_first_is_meant(found)
-                more = self._programs(found.start()) if found["header"] and not self.prose else ()
-                if more:
-                    message = f"[tool_call] stands {len(more) + 1} times: each program was run on its own."
-                    self._note(message, position)
-                    return replace(self._found(""), more=more)
-                count = max(len(HEADER.findall(text, self.layout.start)), 2)
-                self._note(f"Only the first of {count} documents was run.", position, is_loss=True)
-                return self._found("")
+                return self._with_second(found, is_next=not text[end:position].strip())
             else:
-                position = self._take(found)
-            position = self.layout.next_line(position)
+                end = self._take(found)
         rest = text[line_end(text, position) :]
         if STRUCTURE.search(rest) or _TRIPLE.search(rest):
-            raise Refusal(_TWO_DOCUMENTS, place=line(text, position))
+            if not is_request(rest.lstrip()) or self.layout.prose_before or self.prose:
+                raise Refusal(_TWO_DOCUMENTS, place=line(text, position))
+            self._note_rest(1, position)
+            return self._found("")
         self.reader.problems.extend(_around(self.layout, position, "\n".join([*self.prose, rest])))
         return self._found("\n".join([*self.prose, rest]).strip())
+
+    def _with_second(self, second: re.Match[str], *, is_next: bool) -> _Recovered:
+        """Returns the first document, and those behind it that run too.
+
+        `is_next` is True if nothing but blank lines is between the last value and the second document.
+
+        Raises:
+            Refusal: It is not clear which document is meant.
+        """
+        position = second.start()
+        if is_next and not self.prose and (second["key"] or "").lower() == "thought":
+            found = self._sequence(position)
+            if found is not None:
+                return found
+        self._check_first_is_meant(second)
+        more = self._programs(position) if second["header"] and not self.prose else ()
+        if more:
+            self._note(f"[tool_call] stands {len(more) + 1} times: each program was run on its own.", position)
+            return replace(self._found(""), more=more)
+        self._note_rest(1, position)
+        return self._found("")
+
+    def _sequence(self, start: int) -> _Recovered | None:
+        """Returns the first document with the programs behind it. None if it, or the text from `start`, is no such."""
+        first = code_of({**self.top, "tool_call": self.table or {}})
+        if first is None or self.layout.prose_before or self.layout.fence:
+            return None
+        found = read_more_documents(self.layout.text, start, self.reader.programs)
+        if found is None:
+            return None
+        programs: dict[str, Mapping[str, Any]] = {first.strip(): self.top}
+        for document in found.documents:
+            programs.setdefault((code_of(document) or "").strip(), document)
+        more = tuple(programs.values())[1:]
+        written = len(found.documents) + 1
+        if len(programs) > 1:
+            message = f"{len(programs)} documents have programs: each runs once the one before it has finished."
+            self._note(message, start)
+        if len(programs) < written:
+            self._note("The same program stands in several documents; it runs once.", start)
+        if found.rest is not None:
+            self._note_rest(written, found.rest)
+        return replace(self._found(""), more=more, is_sequence=bool(more))
 
     def _programs(self, start: int) -> tuple[Mapping[str, Any], ...]:
         """Returns the documents from here to the end, if they are whole programs that differ from each other."""
@@ -151,7 +194,7 @@ class _Documents:
                 tables.append(load_toml(text[begin:end]))
             except (tomllib.TOMLDecodeError, Refusal):
                 return ()
-        codes = [_code_of(document) for document in tables]
+        codes = [code_of(document) for document in tables]
         is_whole = all(code is not None and self.reader.programs.has_result(code) for code in codes)
         return tuple(tables[1:]) if is_whole and len(set(codes)) == len(codes) else ()
 
@@ -206,32 +249,30 @@ class _Documents:
         """Refuses two documents unless the first one is certainly the answer.
 
         A model that continues after its answer writes another one, so the first is the answer. This requires that the
-        reply begins with the first document, that it is complete, and that the second begins like a document. Otherwise
-        either may be a quotation, or the second may be part of the first one's program.
+        reply begins with the first document, that it is complete, and that the second begins like a document. Between
+        them only the request of an example may stand. Otherwise either may be a quotation, or the second may be part of
+        the first one's program, or rely on a result that the model made up.
         """
         values = {key.lower(): value for key, value in {**self.top, **(self.table or {})}.items()}
         is_whole = values.get("status") == "fail" and "message" in values
         if values.get("status") == "success" and "code" in values:
-            is_whole = self.reader.programs.has_result(values["code"])
+            is_whole = bool(self.prose) or self.reader.programs.has_result(values["code"])
         begins_as_one_does = second["header"] or second["key"].lower() == "thought"
         is_first = not (self.layout.prose_before or self.layout.fence or self.has_fence_after)
-        if not (is_whole and is_first and begins_as_one_does):
+        is_apart = not self.prose or is_request(self.prose[0])
+        if not (is_whole and is_first and is_apart and begins_as_one_does):
             raise Refusal(_TWO_DOCUMENTS, place=line(self.layout.text, second.start()))
+
+    def _note_rest(self, count: int, position: int) -> None:
+        """Reports that only the first `count` documents count, and not those from `position` on."""
+        found = max(len(HEADER.findall(self.layout.text, self.layout.start)), count + 1)
+        which = "the first" if count == 1 else f"the first {count}"
+        verb = "was" if count == 1 else "were"
+        self._note(f"Only {which} of {found} documents {verb} run.", position, is_loss=True)
 
     def _note(self, message: str, position: int, *, is_loss: bool = False) -> None:
         place = line(self.layout.text, position)
         self.reader.problems.append(Problem(message=message, repaired=True, place=place, is_loss=is_loss))
-
-
-def _code_of(document: Mapping[str, Any]) -> str | None:
-    """Returns the program of a document that has a success and nothing else; None for any other."""
-    table = document.get("tool_call")
-    if not isinstance(table, dict) or document.keys() - {"tool_call", "thought"}:
-        return None
-    fields = cast("dict[str, Any]", table)
-    code = fields.get("code")
-    is_success = fields.get("status") == "success" and not fields.keys() - {"status", "target", "code"}
-    return code if is_success and isinstance(code, str) else None
 
 
 def _json(text: str) -> dict[str, Any] | None:

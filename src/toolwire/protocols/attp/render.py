@@ -11,6 +11,7 @@ from typing import Any, cast
 from toolwire.definition.naming import program_name, program_parameters
 from toolwire.definition.tool import Parameter
 from toolwire.protocols.base import DEPTH_LIMIT
+from toolwire.protocols.right_call import Blank, Expression, RightCall
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
@@ -42,6 +43,11 @@ def format_attp(results: Sequence[ToolResult]) -> str:
     return "\n".join(
         f"{_heading(result, number, len(results))}\n{result.text}" for number, result in enumerate(results, 1)
     )
+
+
+def attp_right_form(calls: Sequence[RightCall]) -> str:
+    """Returns the right form of calls as lines of Python."""
+    return "\n".join(call_source(call.tool.name, call.arguments, call.tool.visible_parameters) for call in calls)
 
 
 def success_document(*, thought: str, target: str, code: str) -> str:
@@ -82,6 +88,8 @@ def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Pa
 def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
     """Returns the value as Python source. JSON types and tuples stay as they are; other types use their plain form.
 
+    Blanks and expressions of a right form are written as they read.
+
     Raises:
         Unrepresentable: The value has no plain form, or is nested deeper than `DEPTH_LIMIT`.
     """
@@ -89,6 +97,8 @@ def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
         raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Blank | Expression):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if value is None or isinstance(value, bool | float):

@@ -78,7 +78,7 @@ class ValueReader:
         except tomllib.TOMLDecodeError:
             return None
         following = self.layout.following(tail.end())
-        if following == "something else" and self._goes_on(opening["mark"], tail.end()):
+        if following in ("something else", "request") and self._goes_on(opening["mark"], tail.end()):
             return None
         if key == "code" and not self._is_whole(value, opening["mark"], following):
             return None
@@ -89,9 +89,9 @@ class ValueReader:
 
         Text after it may be the rest of the program, cut off by a quote inside it. If nothing follows, the reply may
         have been cut: a fence is still open, or the program contains such quotes. In both cases only a program that
-        assigns `__result__` counts as complete.
+        assigns `__result__` counts as complete. The request of another example shows that the program has ended.
         """
-        is_doubtful = following == "end" and (bool(self.layout.fence) or mark in code)
+        is_doubtful = following in ("end", "request") and (bool(self.layout.fence) or mark in code)
         if following == "something else" or is_doubtful:
             return self.programs.has_result(code)
         return self.programs.compiles(code)

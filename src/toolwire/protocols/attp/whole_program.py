@@ -43,7 +43,7 @@ class CompileBudget:
         Raises:
             Refusal: The budget is spent.
         """
-        return self._tree(code) is not None
+        return self.tree(code) is not None
 
     def has_result(self, code: str) -> bool:
         """True if the text is a program that assigns `__result__`, as every program must.
@@ -51,7 +51,7 @@ class CompileBudget:
         Raises:
             Refusal: The budget is spent.
         """
-        tree = self._tree(code)
+        tree = self.tree(code)
         return tree is not None and any(_is_result(node) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree))
 
     def is_ended(self, code: str) -> bool:
@@ -64,7 +64,7 @@ class CompileBudget:
         Raises:
             Refusal: The budget is spent.
         """
-        tree = self._tree(code) if code.endswith("\n") and not code.endswith("\n\n") else None
+        tree = self.tree(code) if code.endswith("\n") and not code.endswith("\n\n") else None
         result = _result(tree.body[-1]) if tree is not None and tree.body else None
         if tree is None or result is None:
             return False
@@ -72,7 +72,7 @@ class CompileBudget:
         is_worked_out = any(isinstance(node, ast.Call | ast.Name) for node in ast.walk(result))
         return mentions == 1 and is_worked_out
 
-    def _tree(self, code: str) -> ast.Module | None:
+    def tree(self, code: str) -> ast.Module | None:
         if code not in self._seen:
             self.check(code)
             self._left -= len(code)

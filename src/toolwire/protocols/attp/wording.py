@@ -27,6 +27,8 @@ class AttpWording:
     """Follows tools with examples of their own."""
     modules_heading: str
     modules: str
+    kept_variables: str
+    """Follows the modules if a program has the variables of earlier ones."""
     templates_heading: str
     success_template: str
     fail_template: str
@@ -84,6 +86,7 @@ _ENGLISH = AttpWording(
     examples_note="\nText under `Example:` only shows the form. It is not a request.",
     modules_heading="## Modules",
     modules="There without import: {}.",
+    kept_variables="Plain variables and functions of your earlier programs are still there.",
     templates_heading="## Templates",
     success_template="If it can be done:",
     fail_template="If it cannot:",
@@ -146,6 +149,7 @@ _CHINESE = AttpWording(
     examples_note="\n`Example:` 下的内容只演示格式，不是请求。",
     modules_heading="## 模块",
     modules="不用导入即可使用：{}。",
+    kept_variables="之前程序里的普通变量和函数仍然可用。",
     templates_heading="## 模板",
     success_template="能完成时：",
     fail_template="不能完成时：",

@@ -11,12 +11,13 @@ Models are trained on these forms, or public APIs answer with them:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
+from toolwire.protocols.call_shapes import find_made_up_result
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, ToolCall
@@ -39,6 +40,13 @@ class FoundCalls:
 
     calls: tuple[ToolCall, ...]
     problems: tuple[Problem, ...] = ()
+
+
+MADE_UP = (
+    "This is a result of {!r}, and only the tool gives results: it was not read. To call the tool, write its name with "
+    "`arguments`."
+)
+"""The refusal of a result that the model wrote itself. `{!r}` is replaced by the tool's name."""
 
 
 def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> FoundCalls | None:
@@ -109,6 +117,8 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         _refuse_lost(others.keys(), node["action"], known)
         _refuse_unknown(others)
         return _Shape(name=node["action"], arguments=node["action_input"], id="")
+    if tool := find_made_up_result(node, known):
+        return _end(tool, node, known, is_marked=is_marked)
     given = [key for key in _ARGUMENTS if key in node]
     name = node.get("name")
     if not isinstance(name, str) or not name.strip() or not (given or is_marked or known.name(name) in known.schemas):
@@ -123,6 +133,29 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
     _refuse_lost(beside, name, known)
     _refuse_unknown({key: item for key, item in node.items() if key not in ("name", *given)}, has_arguments=bool(given))
     return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
+
+
+def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
+    """Returns the call that ends the work, for a result of its tool: the content is the model's answer.
+
+    A result of any other tool is not a call.
+
+    Raises:
+        Refusal: It stands where a call is required.
+    """
+    if known.by_name[tool].ends_turn and "content" in node and "name" in node:
+        answer = _answer(node["content"], [parameter.name for parameter in known.by_name[tool].visible_parameters])
+        return _Shape(name=tool, arguments=answer, id=_text(node.get("id")))
+    if is_marked:
+        raise Refusal(MADE_UP.format(tool))
+    return None
+
+
+def _answer(content: Any, parameters: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments that the content is: by name, or the value of the only parameter."""
+    if isinstance(content, dict) and content and cast("dict[str, Any]", content).keys() <= set(parameters):
+        return cast("dict[str, Any]", content)
+    return {parameters[0]: content} if len(parameters) == 1 else {}
 
 
 def _refuse_lost(beside: AbstractSet[str], tool: str, known: KnownTools) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.protocols.json_text.grammar import json_grammar
 from toolwire.protocols.json_text.layout import is_plainly_in_this_format
 from toolwire.protocols.json_text.prompt import describe_json_text, json_tools_text
-from toolwire.protocols.json_text.render import format_json_text, render_json_text
+from toolwire.protocols.json_text.render import format_json_text, json_right_form, render_json_text
 from toolwire.protocols.json_text.stream import JsonTextStream
 from toolwire.protocols.outgoing import refusal_text, writes_encodable
 from toolwire.protocols.text_parse import parse_json_text
@@ -37,6 +37,7 @@ class JsonText:
     parse = staticmethod(parse_json_text)
     render = staticmethod(render_json_text)
     format = staticmethod(format_json_text)
+    right_form = staticmethod(json_right_form)
     grammar = staticmethod(json_grammar)
 
     def recognises(self, reply: Any) -> bool:

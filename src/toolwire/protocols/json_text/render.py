@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from toolwire.protocols.right_call import RightCall, json_form
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.told import told
@@ -35,12 +36,18 @@ def render_calls(calls: Sequence[ToolCall]) -> str:
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    written = (_json({"name": call.name, "arguments": plain(dict(call.arguments))}) for call in calls)
-    return "<tool_call>\n[{}]\n</tool_call>".format(",\n".join(written))
+    return _between_tags(_json({"name": call.name, "arguments": plain(dict(call.arguments))}) for call in calls)
+
+
+def json_right_form(calls: Sequence[RightCall]) -> str:
+    """Returns the right form of calls as one list between tags."""
+    return _between_tags(json_form({"name": call.tool.name, "arguments": call.arguments}) for call in calls)
 
 
 def format_json_text(results: Sequence[ToolResult]) -> str:
-    """Returns each result between tags, as one JSON object with the call's name and its data or error.
+    """Returns each result between tags, as one JSON object with its data or error, and the call's name as `result_of`.
+
+    A result has no key of a call, because a model copies what it reads: with `name` it wrote results as its answer.
 
     `</` is escaped, so that no result can close its tag early. `parse` takes no call from inside these tags.
     """
@@ -49,10 +56,14 @@ def format_json_text(results: Sequence[ToolResult]) -> str:
 
 
 def _said(result: ToolResult) -> dict[str, Any]:
-    said: dict[str, Any] = {} if result.call is None else {"name": result.call.name}
+    said: dict[str, Any] = {} if result.call is None else {"result_of": result.call.name}
     if result.failure is not None:
         return {**said, "error": result.text}
     return {**said, "content": result.text if result.blocks else told(result.data)}
+
+
+def _between_tags(written: Iterable[str]) -> str:
+    return "<tool_call>\n[{}]\n</tool_call>".format(",\n".join(written))
 
 
 def _fenced(code: str) -> str:

@@ -11,6 +11,7 @@ from toolwire.protocols.native.declared_schema import add_to_description
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import inline, linked
+from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import plain_properties_named
 from toolwire.protocols.native.streams.block_events import BlockAssembly
@@ -43,6 +44,7 @@ class Anthropic(NativeProtocol):
     name = "anthropic"
     reads = "message made of content blocks"
     call_form = "a content block of the type `tool_use`"
+    arguments_key = "input"
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
         schema, words = plain_properties_named(tool)
@@ -104,7 +106,11 @@ class Anthropic(NativeProtocol):
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
-        return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
+        return (
+            [{"role": "user", "content": [_result(result) for result in with_offered_names(results)]}]
+            if results
+            else []
+        )
 
 
 def _blocks(body: Any) -> list[Any]:

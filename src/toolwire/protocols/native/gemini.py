@@ -12,14 +12,13 @@ from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, 
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
 from toolwire.protocols.native.media import inline
+from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     MADE_ID,
-    Dialect,
     Written,
     find_stray_arguments,
     history_name,
@@ -36,7 +35,6 @@ from toolwire.vocabulary.told import told
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
 
-_NAMED = Dialect(schema=properties_named, restore=properties_restored)
 _CUT = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _UNREAD = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"})
 _DECLINED = frozenset(
@@ -58,6 +56,7 @@ class Gemini(NativeProtocol):
     name = "gemini"
     reads = "response with candidates or content with parts"
     call_form = "a part with a `functionCall`"
+    arguments_key = "args"
 
     def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
         """Chooses the schema field. The older `parameters` takes no references and fewer JSON Schema keywords."""
@@ -153,7 +152,11 @@ class Gemini(NativeProtocol):
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one content with a function response for each result, in order. Images are inside the responses."""
-        return [{"role": "user", "parts": [_response(result) for result in results]}] if results else []
+        return (
+            [{"role": "user", "parts": [_response(result) for result in with_offered_names(results)]}]
+            if results
+            else []
+        )
 
     def user_message(self, content: str | list[dict[str, Any]]) -> dict[str, Any]:
         return {"role": "user", "parts": [{"text": content}] if isinstance(content, str) else content}

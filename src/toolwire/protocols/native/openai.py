@@ -11,6 +11,7 @@ from toolwire.protocols.native.declared_schema import add_to_description, plain_
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
+from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly, call_items
 from toolwire.protocols.native.streams.live_calls import LiveCalls
@@ -37,6 +38,7 @@ from toolwire.vocabulary.results import ToolResult
 STRICT = Dialect(
     schema=schema_for_providers,
     restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
+    parameter_name=str,
 )
 """The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
 
@@ -129,7 +131,7 @@ class OpenAi(NativeProtocol):
         Tool messages hold only text. The images and sounds of all results follow in one user message. A function
         message answers the `function_call` of an older message.
         """
-        messages = [_answer(result) for result in results]
+        messages = [_answer(result) for result in with_offered_names(results)]
         media = [part for result in results for part in _media_parts(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 

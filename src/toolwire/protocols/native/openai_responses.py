@@ -9,6 +9,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import Assembly, next_call, object_text, present
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import data_url
+from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.item_events import ItemAssembly
@@ -94,7 +95,7 @@ class OpenAiResponses(NativeProtocol):
         """Returns an input item for each result, in order. Its output is text, or a list of text and images."""
         return [
             {"type": "function_call_output", "call_id": result_id(result), "output": _output(result)}
-            for result in results
+            for result in with_offered_names(results)
         ]
 
 

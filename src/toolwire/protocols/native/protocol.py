@@ -20,6 +20,7 @@ from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.native_stream import NativeStream
 from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
+from toolwire.protocols.right_call import RightCall, json_form
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.protocols.user_prompt import PromptContent, prompt_parts
 from toolwire.vocabulary.blocks import ShownBlock
@@ -41,6 +42,8 @@ class NativeProtocol(ABC):
     """The objects that `parse` accepts, for an error message."""
     call_form: str
     """The place of a call in a reply, in the provider's words."""
+    arguments_key = "arguments"
+    """The key of a call's arguments in a right form."""
     reads_text_calls = False
     """True if a text that is nothing but calls is read as calls. Else it is refused."""
 
@@ -202,7 +205,15 @@ class NativeProtocol(ABC):
         """Returns a failed result for each refused call, or a user message if no call could be read."""
         if not reply.is_refused:
             return []
-        return self.format(_refused_results(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
+        return self.format(refused_results(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
+
+    def right_form(self, calls: Sequence[RightCall]) -> str:
+        """Returns the right form of calls, each on a line: the names as the provider was given them, and JSON."""
+        return "\n".join(map(self._right_form, calls))
+
+    def _right_form(self, call: RightCall) -> str:
+        arguments = {self.dialect.parameter_name(name): value for name, value in call.arguments.items()}
+        return json_form({"name": provider_name(call.tool.name), self.arguments_key: arguments})
 
     def prompt(self, content: PromptContent) -> list[dict[str, Any]]:
         """Returns the message of the user for one prompt, with its media in the provider's form.
@@ -240,7 +251,7 @@ def _head(tool: Tool) -> dict[str, Any]:
     return {"name": provider_name(tool.name), **described}
 
 
-def _refused_results(reply: Reply) -> list[ToolResult]:
+def refused_results(reply: Reply) -> list[ToolResult]:
     """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
     unread = [problem for problem in reply.problems if not problem.repaired]
     general = [problem for problem in unread if not problem.place.startswith("call ")]

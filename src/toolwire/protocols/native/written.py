@@ -14,7 +14,7 @@ from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.fields import field as value_of
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.tool_names import known_tools, provider_name, refuse_ambiguous
+from toolwire.protocols.tool_names import known_tools, property_name, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
@@ -64,9 +64,11 @@ class Dialect:
     """Returns the parameters in the form that the model sees."""
     restore: Callable[[Tool, dict[str, Any]], dict[str, Any]]
     """Converts arguments from that form to the form that the tool takes."""
+    parameter_name: Callable[[str], str]
+    """Returns a parameter's name in that form."""
 
 
-NAMED = Dialect(schema=properties_named, restore=properties_restored)
+NAMED = Dialect(schema=properties_named, restore=properties_restored, parameter_name=property_name)
 """The dialect of the APIs that only restrict the names of parameters."""
 
 

@@ -10,7 +10,16 @@ from functools import partial
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
-from toolwire.protocols.xml.element import BLOCK_TAGS, CLOSES_BLOCK, NAMED_TAGS, ElementReader, Repairs
+from toolwire.protocols.xml.element import (
+    BLOCK_TAGS,
+    CALL_TAGS,
+    CLOSES_BLOCK,
+    IS_CALL_TAG,
+    NAMED_TAGS,
+    CallTag,
+    ElementReader,
+    Repairs,
+)
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, is_empty
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
@@ -50,7 +59,9 @@ Known = Callable[[str], Mapping[str, bool]]
 class CallReader:
     """Reads one call. Make a new reader for each call."""
 
-    def __init__(self, text: str, known: Known, repairs: Repairs) -> None:
+    def __init__(self, text: str, known: Known, repairs: Repairs, tag: CallTag) -> None:
+        """`tag` is the name of the element around a call that the model was told."""
+        self._tag: str = tag
         self._text = text
         self._known = known
         self._repairs = repairs
@@ -59,10 +70,10 @@ class CallReader:
         self._parameters: dict[str, RawParameter] | None = None
         self._is_named_by_attribute = False
         self._is_without_block = False
-        """True if the parameters are directly in `<tool_call>`."""
+        """True if the parameters are directly in the element around the call."""
 
     def wrapped(self, start: int, position: int) -> RawCall:
-        """Reads the call whose `<tool_call>` tag extends from `start` to `position`.
+        """Reads the call whose opening tag extends from `start` to `position`.
 
         Raises:
             Refusal: The call cannot be read.
@@ -81,13 +92,13 @@ class CallReader:
             elif found and self._is_loose_parameter(found):
                 position = self._take_loose_parameter(found)
             elif self._tool is not None and self._parameters is not None and not self._is_left_over(found):
-                self._repairs.note("<tool_call> is not closed.", start)
+                self._repairs.note(f"<{self._tag}> is not closed.", start)
                 return self._call(start, position)
             else:
                 raise self._unexpected(position, start)
 
     def bare(self, start: int, position: int, name: str) -> RawCall:
-        """Reads a call without `<tool_call>`. Its `<params>` begins at `position`.
+        """Reads a call without the element around it. Its `<params>` begins at `position`.
 
         Raises:
             Refusal: The call cannot be read.
@@ -98,9 +109,9 @@ class CallReader:
             raise self._unexpected(position, start)
         end = self._take_block(opening)
         closing = CLOSING.match(self._text, self._elements.skip(end))
-        if closing and closing[1] == "tool_call":
+        if closing and closing[1] in IS_CALL_TAG:
             end = closing.end()
-        self._repairs.note("<tool_call> is missing around the call.", start)
+        self._repairs.note(f"<{self._tag}> is missing around the call.", start)
         return self._call(start, end)
 
     def _call(self, start: int, end: int) -> RawCall:
@@ -117,19 +128,22 @@ class CallReader:
         )
 
     def _closed(self, found: re.Match[str]) -> int:
-        if found[1] != "tool_call":
+        if found[1] != self._tag:
             if self._tool is None or self._parameters is None:
                 raise self._misplaced(found)
-            self._repairs.note(f"{found[0]} closes <tool_call>.", found.start())
+            self._repairs.note(f"{found[0]} closes <{self._tag}>.", found.start())
         return found.end()
 
     def _take_name_attribute(self, start: int) -> None:
         opening = OPENING.match(self._text, start)
-        name = attributes(opening).get("name") if opening else None
+        if opening is None:
+            return
+        self._tag = opening["name"]
+        name = attributes(opening).get("name")
         if name is not None:
             self._set_tool(name, start)
             self._is_named_by_attribute = True
-            self._repairs.note("The name was read from the attribute of <tool_call>.", start)
+            self._repairs.note(f"The name was read from the attribute of <{self._tag}>.", start)
 
     def _is_tool_name(self) -> bool:
         """True if a `<name>` in the call is the tool's name, and not a parameter called `name`."""
@@ -138,7 +152,7 @@ class CallReader:
         return self._is_named_by_attribute and self._parameters is None and "name" not in self._elements.names
 
     def _is_loose_parameter(self, opening: re.Match[str]) -> bool:
-        """True if a tag directly in `<tool_call>` is a parameter."""
+        """True if a tag directly in the element around the call is a parameter."""
         is_block = _IS_BLOCK.fullmatch(opening["name"]) and opening["name"] not in self._elements.names
         return self._tool is not None and not is_block and (self._parameters is None or self._is_without_block)
 
@@ -156,7 +170,7 @@ class CallReader:
             )
         if self._is_named_by_attribute and name.strip() != self._tool:
             raise Refusal(
-                "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
+                f"The call names two tools, in <{self._tag}> and in <name>. Write one <name>.",
                 place=line(self._text, opening.start()),
             )
         self._set_tool(name, opening.start())
@@ -193,11 +207,11 @@ class CallReader:
     def _block_end(self, closing: re.Match[str], tag: str) -> int:
         if closing[1] == tag:
             return closing.end()
-        if closing[1] == "tool_call":
+        if closing[1] in IS_CALL_TAG:
             self._repairs.note(f"<{tag}> is not closed.", closing.start())
             return closing.start()
         following = CLOSES_BLOCK.match(self._text, closing.end())
-        if following is None or following["name"] != "tool_call":
+        if following is None or following["name"] not in IS_CALL_TAG:
             raise self._misplaced(closing)
         self._repairs.note(f"{closing[0]} closes <{tag}>.", closing.start())
         return closing.end()
@@ -274,7 +288,7 @@ def refuse_lone_end(tag: str, written: str, find_place: Callable[[], str]) -> No
         raise Refusal(f"It is not clear where the CDATA of <{tag}> begins and ends. Write it once.", place=find_place())
 
 
-_MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
+_MARK_BEHIND = re.compile(rf"<!\[CDATA\[|</?(?:{CALL_TAGS})(?:\s[^<>]*+)?+>")
 
 
 def end_of_unread(text: str, position: int) -> int | None:

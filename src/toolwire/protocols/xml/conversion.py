@@ -9,7 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
+from toolwire.definition.json_schema.accepted_types import (
+    CONTAINER_TYPES,
+    JSON_TYPES,
+    accepted_types,
+    branch_of,
+    json_type,
+)
 from toolwire.definition.words import bounded, flattened, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
@@ -19,8 +25,11 @@ from toolwire.vocabulary.calls import Problem
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _REAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_BETWEEN_COMMAS = re.compile(r"\s*+[\w.+\-]++\s*+(?:,\s*+[\w.+\-]++\s*+)++")
 _WORDS = {"true": True, "false": False}
 _PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
+_LIST = frozenset({"array"})
+_SIMPLE = frozenset({"integer", "number", "boolean", "null"})
 _TEXTLIKE = frozenset({"string", "integer", "number"}) | CONTAINER_TYPES
 """The types whose text stays text where a string is accepted too."""
 
@@ -164,7 +173,31 @@ def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     if (only := types - {"null"}) in _EMPTY and not text.strip():
         value, what = _EMPTY[only]
         return Converted(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
-    return Converted(value=text) if types == _STRING else _typed(text, types)
+    if types == _STRING:
+        return Converted(value=text)
+    found = _typed(text, types)
+    is_left = isinstance(found.value, str) and "array" in types and "string" not in types
+    return (_read_commas(text, node, root) if is_left else None) or found
+
+
+def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | None:
+    """Reads numbers or booleans between commas as a list. None for other items: a text may have commas of its own."""
+    if not _BETWEEN_COMMAS.fullmatch(text):
+        return None
+    node = branch_of(schema, "array", root)
+    places = cast("list[Any]", node.get("prefixItems") or [])
+    allowed = [accepted_types(place, root) for place in places]
+    others = accepted_types(node.get("items"), root)
+    found = _repaired(f"[{text}]", _LIST, is_text=False)
+    value: Any = found.value
+    if not isinstance(value, list):
+        return None
+    for at, item in enumerate(cast("list[Any]", value)):
+        types = allowed[at] if at < len(allowed) else others
+        if types - _SIMPLE or not _fits(json_type(item), types):
+            return None
+    note = _repair("Its values between commas were read as a list.")
+    return Converted(value=cast("list[Any]", value), problems=(note, *dict.fromkeys(found.problems)))
 
 
 def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
@@ -206,9 +239,13 @@ def _typed(text: str, types: frozenset[str]) -> Converted:
     except Refusal:
         return Converted(value=text)
     kind = json_type(value)
-    is_wanted = kind in wanted or (kind == "integer" and "number" in wanted)
+    is_wanted = _fits(kind, wanted)
     is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
     return Converted(value=value if is_wanted or is_whole else text)
+
+
+def _fits(kind: str, types: frozenset[str]) -> bool:
+    return kind in types or (kind == "integer" and "number" in types)
 
 
 def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, match_end
@@ -30,7 +31,12 @@ SPLIT_END = "]]]]><![CDATA[>"
 BLOCK_TAGS = r"params|parameters|arguments|args"
 """Names of the element around the parameters: `params`, and its variants in models' replies."""
 
-CLOSES_BLOCK = re.compile(rf"\s*+</(?P<name>(?:{BLOCK_TAGS}|tool_call))\s*+>")
+CallTag = Literal["tool_call", "call"]
+"""Names of the element around a call. Both are read, whichever the prompt shows."""
+
+CALL_TAGS = r"tool_call|call"
+IS_CALL_TAG = frozenset[str](get_args(CallTag))
+CLOSES_BLOCK = re.compile(rf"\s*+</(?P<name>(?:{BLOCK_TAGS}|{CALL_TAGS}))\s*+>")
 NAMED_TAGS = frozenset({"param", "parameter", "argument"})
 """Tags that may give the parameter's name as an attribute, for names that cannot be a tag."""
 

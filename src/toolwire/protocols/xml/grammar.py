@@ -1,4 +1,4 @@
-"""The GBNF grammar of XML calls with CDATA: each call in `<tool_call>`, or without it as Qwen writes calls."""
+"""The GBNF grammar of XML calls with CDATA: each call in its element, or without it as Qwen writes calls."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_to
 from toolwire.protocols.grammar.notation import Cdata, Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar.schema_rules import Values, space
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.render import parameter_tag
 
 _JSON_MARK = ' type="json"><![CDATA['
 
 
-def xml_grammar(tools: Iterable[Any]) -> str:
+def xml_grammar(tools: Iterable[Any], *, tag: CallTag = "tool_call") -> str:
     """Returns the grammar of replies that make one to eight calls.
 
     Required parameters come first; otherwise parameters follow the schema's order.
@@ -28,7 +29,7 @@ def xml_grammar(tools: Iterable[Any]) -> str:
     found = callees(tools, lambda schema: _values(grammar, schema))
     calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
-    wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
+    wrapped = grammar.rule("wrapped", f'"<{tag}>" {gap} {call} {gap} "</{tag}>"')
     more = CALLS_LIMIT - 1
     return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {call} ({gap} {call}){{0,{more}}}")
 

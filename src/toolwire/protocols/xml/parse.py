@@ -12,11 +12,12 @@ from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import known_tools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 
 
-def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+def read_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call") -> Reply:
     """Parses a reply into calls, a failure, a plain text answer, or the reasons for a refusal.
 
     Raises:
@@ -26,7 +27,7 @@ def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     try:
         incoming = read_incoming(given)
         schemas = Schemas(tools)
-        scanned = scan(incoming.text, schemas.parameters)
+        scanned = scan(incoming.text, schemas.parameters, tag=tag)
         problems = [*incoming.problems, *scanned.problems]
         calls = tuple(_call(call, incoming.text, schemas, problems) for call in scanned.calls)
     except Refusal as refusal:
@@ -60,7 +61,7 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
         incoming = read_incoming(text)
         problems += incoming.problems
         schemas = Schemas(tools)
-        scanned = scan(incoming.text, schemas.parameters, is_strict=is_strict)
+        scanned = scan(incoming.text, schemas.parameters, tag="tool_call", is_strict=is_strict)
         problems += scanned.problems
         for raw in scanned.calls:
             try:

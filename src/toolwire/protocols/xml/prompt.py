@@ -14,6 +14,7 @@ from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.samples import finish_of, sample_calls, sample_request, unfit_request
+from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
@@ -33,7 +34,9 @@ Notes:
 - Call only the tools above, and wait for their results instead of writing them yourself."""
 
 
-def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+def describe_xml(
+    tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short", tag: CallTag = "tool_call"
+) -> str:
     """Returns the system prompt: rules, tools and two examples. `thought="full"` asks for thinking in `<think>`.
 
     Raises:
@@ -46,12 +49,12 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
     known = [tool_of(tool) for tool in tools]
     finish = finish_of(known)
     ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
-    rules = [*words.rules, ending, words.thought_rule[thought]]
+    rules = [words.call_rule.format(tag), *words.rules, ending, words.thought_rule[thought]]
     sections = [
         f"{words.title}\n\n{words.introduction}",
         "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
         f"{words.tools_heading}\n{_tools(known, language)}",
-        f"{words.example_heading}\n{_examples(known, words, language)}",
+        f"{words.example_heading}\n{_examples(known, words, language, tag)}",
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -117,20 +120,20 @@ def _text(parameter: Parameter, before: str) -> str:
     return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
 
 
-def _examples(tools: Sequence[Tool], words: XmlWording, language: Language) -> str:
+def _examples(tools: Sequence[Tool], words: XmlWording, language: Language, tag: CallTag) -> str:
     if not tools:
         unfit = unfit_request(tools, language)
         return f"{words.request.format(unfit.request)}\n{words.reply}\n<fail>{unfit.reason}</fail>"
     # Without an example of a failure: small models copied it word for word after their first wrong argument.
     samples = sample_calls(tools)
     note = f"{words.made_up.format(samples.made_up)}\n" if samples.made_up else ""
-    return note + "\n\n".join(_example(calls, words) for calls in samples.examples)
+    return note + "\n\n".join(_example(calls, words, tag) for calls in samples.examples)
 
 
-def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: XmlWording) -> str:
+def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: XmlWording, tag: CallTag) -> str:
     request = _request([tool for tool, _ in samples], words)
     calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
-    reply = render_xml(calls, tools=[tool for tool, _ in samples])
+    reply = render_xml(calls, tools=[tool for tool, _ in samples], tag=tag)
     return f"{words.request.format(request)}\n{words.reply}\n{reply}"
 
 

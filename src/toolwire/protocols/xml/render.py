@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.right_call import RightCall, has_blank, json_form
 from toolwire.protocols.xml.conversion import convert_argument, guess
-from toolwire.protocols.xml.element import NAMED_TAGS
+from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END
 from toolwire.protocols.xml.parse import Schemas
 from toolwire.vocabulary.calls import ToolCall
@@ -26,7 +27,7 @@ _UNREADABLE = object()
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
+def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = (), tag: CallTag = "tool_call") -> str:
     """Returns the reply with which a model would make these calls; empty without calls.
 
     A value that cannot be restored from its text alone is marked `type="json"`, such as the string `10`, a list or
@@ -36,7 +37,13 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
     schemas = Schemas(tools)
-    return "\n".join(_call(call, schemas) for call in calls)
+    return "\n".join(_call_element(call.name, call.arguments, schemas, tag) for call in calls)
+
+
+def xml_right_form(calls: Sequence[RightCall], *, tag: CallTag = "tool_call") -> str:
+    """Returns the right form of calls. A blank stands in CDATA, as its value would."""
+    schemas = Schemas([call.tool for call in calls])
+    return "\n".join(_call_element(call.tool.name, call.arguments, schemas, tag) for call in calls)
 
 
 def format_xml(results: Sequence[ToolResult]) -> str:
@@ -74,11 +81,11 @@ def _readable(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
-def _call(call: ToolCall, schemas: Schemas) -> str:
-    schema = schemas.schema(call.name)
-    lines = [f"    {_parameter(name, value, schema)}\n" for name, value in call.arguments.items()]
+def _call_element(tool: str, arguments: Mapping[str, Any], schemas: Schemas, tag: CallTag) -> str:
+    schema = schemas.schema(tool)
+    lines = [f"    {_parameter(name, value, schema)}\n" for name, value in arguments.items()]
     params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
-    return f"<tool_call>\n  <name>{_name(call.name)}</name>\n  {params}\n</tool_call>"
+    return f"<{tag}>\n  <name>{_name(tool)}</name>\n  {params}\n</{tag}>"
 
 
 def _name(name: str) -> str:
@@ -86,6 +93,8 @@ def _name(name: str) -> str:
 
 
 def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
+    if has_blank(value):
+        return _element(name, json_form(value))
     try:
         value = plain(value)
     except Unrepresentable as error:
@@ -94,6 +103,10 @@ def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
     mark = ""
     if "\r\n" in text or not _is_same(_read(name, text, schema), value) or (schema is None and _is_ambiguous(value)):
         text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
+    return _element(name, text, mark)
+
+
+def _element(name: str, text: str, mark: str = "") -> str:
     tag = parameter_tag(name)
     return f"<{tag}{mark}>{cdata(text)}</{tag.partition(' ')[0]}>"
 

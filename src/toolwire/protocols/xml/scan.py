@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import is_json, line
 from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, end_of_unread
-from toolwire.protocols.xml.element import BLOCK_TAGS, CDATA, CDATA_END, SPLIT_END, Repairs
+from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, CDATA, CDATA_END, SPLIT_END, CallTag, Repairs
 from toolwire.vocabulary.calls import Problem
 
 _MARK = re.compile(
     rf"""
       <(?P<think>think|thinking|reasoning|reflection)>
     | (?P<thought_out></(?:think|thinking|reasoning|reflection)>)
-    | (?P<call><tool_call(?:\s[^<>]*+)?+>)
+    | (?P<call><(?P<tag>{CALL_TAGS})(?:\s[^<>]*+)?+>)
     | <name>(?P<bare>[^<>]{{1,300}}+)</name>(?P<block>\s*+<(?:{BLOCK_TAGS})(?:\s[^<>]*+)?+>)?+
     | <(?P<result>tool_results?|tool_responses?|function_results?|observation)(?:\s[^<>]*+)?+>
     | <(?P<quoting>code|pre|example|blockquote)(?:\s[^<>]*+)?+>
@@ -35,13 +35,18 @@ _MARK = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
-_BEGINS_CALL = re.compile(
-    r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+<(?:tool_call\b[^<>]*+|name|fail)>", re.DOTALL
-)
+_FRONT = r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+"
+_NAMES_TOOL = rf"\s*+<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})"
+_BEGINS_CALL: dict[CallTag, re.Pattern[str]] = {
+    "tool_call": re.compile(rf"{_FRONT}<(?:tool_call\b[^<>]*+|call>{_NAMES_TOOL}|name|fail)>", re.DOTALL),
+    "call": re.compile(rf"{_FRONT}<(?:(?:{CALL_TAGS})(?:\s[^<>]*+)?+|name|fail)>", re.DOTALL),
+}
+"""Matches the beginning of a fence that may hold calls. XML of other kinds may have elements named `call`."""
+_TOOL_NAME = re.compile(_NAMES_TOOL)
 _TAG_OR_END = re.compile(r"\s*+(?:[<{]|\Z)")
 _BLOCK_CUT = re.compile(r"\s*+(?:<[a-z]*+)?+\Z")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
-_WRAPPERS = re.compile(r"</?tool_calls>|</tool_call>")
+_WRAPPERS = re.compile(rf"</?tool_calls>|</(?:{CALL_TAGS})>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +64,8 @@ class Scanned:
     """The repairs that were made."""
 
 
-def scan(text: str, known: Known, *, is_strict: bool = True) -> Scanned:
-    """Returns the calls of a reply, and its text.
+def scan(text: str, known: Known, *, tag: CallTag, is_strict: bool = True) -> Scanned:
+    """Returns the calls of a reply, and its text. `tag` is the name of the element around a call in the prompt.
 
     With `is_strict=False`, an unreadable call is left out and reported in the problems, and the other calls are kept.
 
@@ -70,7 +75,7 @@ def scan(text: str, known: Known, *, is_strict: bool = True) -> Scanned:
     if is_json(text):
         # Anything like a call is inside a JSON string here.
         return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
-    reading = _Scan(text=text, known=known, repairs=Repairs(text), is_strict=is_strict)
+    reading = _Scan(text=text, known=known, repairs=Repairs(text), tag=tag, is_strict=is_strict)
     reading.read(0)
     return reading.result()
 
@@ -80,6 +85,7 @@ class _Scan:
     text: str
     known: Known
     repairs: Repairs
+    tag: CallTag
     is_strict: bool
     calls: list[RawCall] = field(default_factory=list[RawCall])
     pieces: list[str] = field(default_factory=list[str])
@@ -97,6 +103,12 @@ class _Scan:
     """True if the model wrote a result itself. The text after it depends on an invented result and is ignored."""
     unclosed: set[str] = field(default_factory=set[str])
     """Closing marks that do not occur in the rest of the text."""
+    fence: str | None = None
+    """The marks of the fence that is open, in a reply that may be nothing but fences with calls. Else None."""
+    fences: int = 1
+    """Number of fences in such a reply."""
+    is_torn: bool = False
+    """True if a line that looks like a fence neither closes the open one nor opens the next."""
     line_start: int = 0
     """The start of the line that was last asked for."""
     taken: int = 0
@@ -193,8 +205,9 @@ class _Scan:
         return mark.end()
 
     def _call(self, mark: re.Match[str]) -> int:
-        if not _TAG_OR_END.match(self.text, mark.end()):
-            return mark.end()  # the tag is only mentioned
+        is_other = mark["tag"] != self.tag and mark["tag"] != "tool_call"
+        if not (_TOOL_NAME if is_other else _TAG_OR_END).match(self.text, mark.end()):
+            return mark.end()  # the tag is only mentioned, or one of another XML
         return self._add(mark.start(), lambda reader: reader.wrapped(mark.start(), mark.end()))
 
     def _bare(self, mark: re.Match[str]) -> int:
@@ -211,9 +224,9 @@ class _Scan:
 
     def _add(self, start: int, read: Callable[[CallReader], RawCall]) -> int:
         if self._is_block_quote(start):
-            return self._behind("</tool_call>", start, otherwise=start + 1)
+            return self._behind(f"</{self.tag}>", start, otherwise=start + 1)
         try:
-            call = read(CallReader(self.text, self.known, self.repairs))
+            call = read(CallReader(self.text, self.known, self.repairs, self.tag))
         except Refusal as refusal:
             if self.is_strict:
                 raise
@@ -311,10 +324,12 @@ class _Scan:
         return mark.start() + len(mark["ticks"]) if is_crossing else mark.end()
 
     def _fence(self, mark: re.Match[str]) -> int:
-        if self.fenced is None and not self.calls and _BEGINS_CALL.match(self.text, mark.end()):
+        if self.fence is not None:
+            return self._between_fences(mark)
+        if self.fenced is None and not self.calls and _BEGINS_CALL[self.tag].match(self.text, mark.end()):
             self.fenced = mark.start()
             before = "".join([*self.pieces, self.text[self.taken : mark.start()]])
-            if not before.strip() and self._takes_whole_fence(mark):
+            if not before.strip() and self._takes_fences(mark):
                 self.fenced = None
                 return len(self.text)
         return next((found.end() for found in self._closings(mark)), len(self.text))
@@ -323,23 +338,49 @@ class _Scan:
         lines = _FENCE_LINE.finditer(self.text, mark.end() + 1)
         return (found for found in lines if found[1].startswith(mark["fence"]))
 
-    def _takes_whole_fence(self, mark: re.Match[str]) -> bool:
-        """Takes the calls in a fence that is the whole reply. A fence with other text is a quotation."""
+    def _takes_fences(self, mark: re.Match[str]) -> bool:
+        """Takes the calls of a reply that is nothing but fences with calls. A fence with other text is a quotation.
+
+        Raises:
+            Refusal: A call in such a reply cannot be read.
+        """
         last = deque(self._closings(mark), maxlen=1)
         if last and self.text[last[0].end() :].strip():
             return False
-        # Truncated, because nothing in the fence may extend beyond it.
+        # Truncated, because nothing in the fences may extend beyond the last one.
         text = self.text[: last[0].start()] if last else self.text
-        inner = _Scan(text=text, known=self.known, repairs=Repairs(text), is_strict=self.is_strict)
-        inner.read(mark.end())
-        if _WRAPPERS.sub("", "".join(inner.pieces)).strip() or not (inner.calls or inner.failure is not None):
+        inner = _Scan(text=text, known=self.known, repairs=Repairs(text), tag=self.tag, is_strict=self.is_strict)
+        inner.fence = mark["fence"]
+        try:
+            inner.read(mark.end())
+        except Refusal:
+            if inner.is_torn or "".join(inner.pieces).strip():
+                return False
+            raise
+        if (
+            inner.is_torn
+            or _WRAPPERS.sub("", "".join(inner.pieces)).strip()
+            or not (inner.calls or inner.failure is not None)
+        ):
             return False
-        self.repairs.note("The code fence around the reply was left out.", mark.start())
+        what = "fence around the reply was" if inner.fences == 1 else "fences around the calls were"
+        self.repairs.note(f"The code {what} left out.", mark.start())
         self.repairs.problems += inner.repairs.problems
         self.calls, self.failure, self.dtd = inner.calls, inner.failure, inner.dtd
         self.thoughts += inner.thoughts
         self._leave_out(mark.start(), len(self.text))
         return True
+
+    def _between_fences(self, mark: re.Match[str]) -> int:
+        """Leaves out a line that closes a fence or opens the next one, where the reply may be fences with calls."""
+        is_bare = not mark[0].strip(" `~")
+        if not self.fence:
+            self.fence, self.fences = mark["fence"], self.fences + 1
+        elif is_bare and mark["fence"].startswith(self.fence):
+            self.fence = ""
+        else:
+            self.is_torn = True
+        return self._leave_out(mark.start(), mark.end())
 
 
 def _without_cdata(text: str) -> str:

@@ -16,7 +16,7 @@ from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.text_stream import TextStream
-from toolwire.protocols.xml.element import BLOCK_TAGS, NAMED_TAGS
+from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
 from toolwire.protocols.xml.parse import Schemas, read_xml
 
@@ -28,7 +28,7 @@ _QUOTING = r"tool_results?|tool_responses?|function_results?|observation|code|pr
 _MARK = re.compile(
     rf"""
       <(?P<think>{_THINKING})>
-    | (?P<call><tool_call(?:\s[^<>]*+)?+>)
+    | (?P<call><(?P<tag>{CALL_TAGS})(?:\s[^<>]*+)?+>)
     | (?P<bare><name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})>)
     | <(?P<quoting>{_QUOTING})(?:\s[^<>]*+)?+>
     | (?P<comment><!--)
@@ -45,6 +45,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[^\n`]*+\n")
 _SPAN = re.compile(r"(`{1,2})(?!`)[^`\n]*+\1(?!`)")
 _ORDINARY = re.compile(r"[^<`~\n]++|\n")
 _SPACE = re.compile(r"\s*+")
+_NAMES_TOOL = re.compile(rf"<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})>")
 _NAME = re.compile(r"<name>([^<>]{1,300}+)</name>")
 _BLOCK = re.compile(rf"<({BLOCK_TAGS})>")
 _QUOTES = "\"'“‘«「『"
@@ -55,10 +56,13 @@ class XmlStream(TextStream):
 
     _protocol: ClassVar[str] = "xml"
 
-    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
+    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False, tag: CallTag = "tool_call") -> None:
         self._schemas = Schemas(tools)
         self._tools = self._schemas.known
-        super().__init__(partial(parse_xml, tools=self._tools), marks_end=marks_end)
+        super().__init__(partial(parse_xml, tools=self._tools, tag=tag), marks_end=marks_end)
+        self._own_tag: CallTag = tag
+        self._call_tag = ""
+        """The tag around the call that is read; the session's own for a call without one."""
         self._held = ""
         self._events: list[StreamEvent] = []
         self._step: Callable[[], bool] = self._outside
@@ -156,8 +160,9 @@ class XmlStream(TextStream):
         return self._say(end + len(CDATA_END))
 
     def _begin_call(self, mark: re.Match[str], kind: str) -> bool:
+        self._call_tag = mark["tag"] or self._own_tag
         if self._line_start.lstrip(" ").startswith(">") or (self._last and self._last in _QUOTES):
-            self._closing, self._has_sections = "</tool_call>" if kind == "call" else "</params>", False
+            self._closing, self._has_sections = f"</{self._call_tag}>" if kind == "call" else "</params>", False
             self._step = self._quoted
             return self._say(mark.end())
         following = self._held[mark.end() :].lstrip()
@@ -165,6 +170,11 @@ class XmlStream(TextStream):
             return False
         if kind == "call" and following[:1] != "<":
             return self._say(mark.end())
+        is_other = self._call_tag != self._own_tag and self._call_tag != "tool_call"
+        if is_other and not _NAMES_TOOL.match(following):
+            # XML of other kinds may have elements named `call`.
+            is_begun = len(self._held) < _HELD_MAX and _BEGUN.match(following) is not None
+            return False if is_begun else self._say(mark.end())
         self._call = []
         self._step = self._head
         return self._take(mark.end()) if kind == "call" else True
@@ -263,8 +273,8 @@ class XmlStream(TextStream):
         return self._wait() if is_begun else self._go_quiet()
 
     def _tail(self) -> bool:
-        """Reads `</tool_call>`, or ends the call if it is missing."""
-        start, closing = match_end(_SPACE, self._held), "</tool_call>"
+        """Reads the closing tag of the call, or ends the call if it is missing."""
+        start, closing = match_end(_SPACE, self._held), f"</{self._call_tag}>"
         if self._held.startswith(closing, start):
             self._take(start + len(closing))
         elif closing.startswith(self._held[start : start + len(closing)]) and len(self._held) - start < len(closing):
@@ -273,7 +283,7 @@ class XmlStream(TextStream):
         return True
 
     def _end_call(self) -> None:
-        read = read_xml("".join(self._call or []), self._tools)
+        read = read_xml("".join(self._call or []), self._tools, tag=self._own_tag)
         self._events.append(CallEnded(index=self._index, call=read.calls[0] if len(read.calls) == 1 else None))
         self._index += 1
         self._call = None

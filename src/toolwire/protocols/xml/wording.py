@@ -13,6 +13,8 @@ class XmlWording:
 
     title: str
     introduction: str
+    call_rule: str
+    """The first rule. `{}` is replaced by the tag around a call."""
     rules: tuple[str, ...]
     ending_rule: str
     """The last rule: how to end without a call."""
@@ -40,12 +42,15 @@ class XmlWording:
     full_stop: str
 
 
+_LIST = '<cities><![CDATA[["Oslo", "Lima"]]]></cities>'
+"""A filled list: small models do not write one from the rule alone."""
+
 _ENGLISH = XmlWording(
     title="# Tools in XML",
     introduction="Write calls in XML, then stop: you read their results next.",
+    call_rule="Write one <{}> for each call, as in the examples; no code fence.",
     rules=(
-        "Write one <tool_call> for each call, as in the examples; no code fence.",
-        "Values stand in CDATA as they are; lists and objects as JSON, ]]> as ]]]]><![CDATA[>.",
+        f"Values stand in CDATA as they are; lists and objects as JSON: {_LIST}; ]]> as ]]]]><![CDATA[>.",
         "Call only the tools below; omit optional parameters you do not need.",
         "If the tools cannot do it, write only <fail>why, and another way</fail>.",
     ),
@@ -72,9 +77,9 @@ _ENGLISH = XmlWording(
 _CHINESE = XmlWording(
     title="# 工具：XML",
     introduction="在回复里用 XML 写出调用，然后停下，随后会读到结果。",
+    call_rule="每次调用写一个 <{}>，如示例，不加代码围栏。",
     rules=(
-        "每次调用写一个 <tool_call>，如示例，不加代码围栏。",
-        "值原样放在 CDATA 里；列表和对象写成 JSON，]]> 写成 ]]]]><![CDATA[>。",
+        f"值原样放在 CDATA 里；列表和对象写成 JSON：{_LIST}；]]> 写成 ]]]]><![CDATA[>。",
         "只调用下面的工具；用不到的可选参数不写。",
         "做不到时，只写 <fail>原因和别的办法</fail>。",
     ),

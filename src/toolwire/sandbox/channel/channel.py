@@ -11,6 +11,7 @@ Frames from the program:                                   Frames to the program
     ["result", has_value, notice, value]
     ["failed", [type, message, traceback, hint, line]]
     ["stopped", [reason, traceback, line]]
+    ["variables", text]      once, before its result or failure, if its variables are kept
 
 A call with null as `parallel` was given up before it was sent: it counts as made, and is never made.
 
@@ -41,10 +42,12 @@ from toolwire.sandbox.channel.frames import (
     ResultFrame,
     StoppedFrame,
     UnfitFrame,
+    VariablesFrame,
     WaitFrame,
     WakeFrame,
 )
 from toolwire.sandbox.channel.parsing import ProtocolViolation, checked, parsed, raw_strings, too_heavy, untagged
+from toolwire.sandbox.channel.variables_frame import read_variables
 from toolwire.sandbox.channel.wire import (
     HEADER_BYTES,
     LARGE_BYTES,
@@ -59,6 +62,7 @@ from toolwire.sandbox.channel.wire import (
 )
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import ProgramTool
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
 
 FRAME_SLACK = 65_536
 """Bytes that a frame may have above its payload's own limit: names, numbers and quoting."""
@@ -75,14 +79,17 @@ _VARIED = ("var_positional", "var_keyword")
 class Channel:
     """One program's channel. The caller feeds `receive` with the bytes of each read, in pieces of any size."""
 
-    def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits, *, resumable: bool = False) -> None:
+    def __init__(
+        self, tools: tuple[ProgramTool, ...], limits: Limits, *, resumable: bool = False, has_variables: bool = False
+    ) -> None:
         self._limits = limits
         self._tools = [{parameter.name: parameter.kind for parameter in tool.parameters} for tool in tools]
         self._ordinary = [
             frozenset(name for name, kind in kinds.items() if kind not in _VARIED) for kinds in self._tools
         ]
         """The parameters of each tool that take a value of any kind."""
-        self._cap = max(limits.call_bytes, limits.result_bytes) + FRAME_SLACK
+        variables_bytes = VARIABLES_LIMIT_BYTES if has_variables else 0
+        self._cap = max(limits.call_bytes, limits.result_bytes, variables_bytes) + FRAME_SLACK
         self._pending = bytearray()
         self._wrapped: Any = None
         self._raw_sizes: list[int] | None = None
@@ -106,6 +113,8 @@ class Channel:
         if resumable:
             del self._readers["wake"]
             self._readers |= {"wait": self._wait, "unfit": self._unfit}
+        if has_variables:
+            self._readers["variables"] = self._variables
 
     def receive(self, data: bytes, *, at_most: int | None = None) -> Iterable[Frame]:
         """Returns the frames that `data` completes. Each is decoded when the caller takes it.
@@ -299,6 +308,14 @@ class Channel:
         if size > self._limits.result_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"a result of {size:,} bytes, at most {self._limits.result_bytes:,} are allowed")
         return ResultFrame(parts[1], parts[2], parts[3] if parts[1] else None)
+
+    def _variables(self, parts: list[Any], size: int, _weight: int) -> VariablesFrame:
+        del self._readers["variables"]
+        if len(parts) != 2 or type(parts[1]) is not str:
+            raise ProtocolViolation("variables that are not text")
+        if size > VARIABLES_LIMIT_BYTES + FRAME_SLACK:
+            raise ProtocolViolation(f"variables of {size:,} bytes, at most {VARIABLES_LIMIT_BYTES:,} are allowed")
+        return read_variables(parts[1])
 
     def _failed(self, parts: list[Any], _size: int, _weight: int) -> FailedFrame:
         told = _told(parts, 5)

@@ -98,6 +98,27 @@ class UnfitFrame:
     what: str
 
 
+@dataclass(slots=True)
+class VariablesFrame:
+    """The variables of a program at its end, as its process describes them."""
+
+    values: dict[str, str]
+    """Maps each name to the text of its value, as the host writes it."""
+    functions: dict[str, int]
+    """Maps each name of a function to the line of its `def`."""
+    left_out: dict[str, str]
+    """Maps each name that is not kept to the reason."""
+
+
 Frame = (
-    CallFrame | DropFrame | PrintFrame | WakeFrame | ResultFrame | FailedFrame | StoppedFrame | WaitFrame | UnfitFrame
+    CallFrame
+    | DropFrame
+    | PrintFrame
+    | WakeFrame
+    | ResultFrame
+    | FailedFrame
+    | StoppedFrame
+    | WaitFrame
+    | UnfitFrame
+    | VariablesFrame
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from .failures import mistakes, tracebacks
 from .failures.scene import Scene
+from .program_variables import ProgramVariables
 from .values import NotData
 from .wire import ChannelClosed, TooLarge, Wire, dump, encode
 from .world import imports
@@ -22,7 +23,7 @@ from .world.help import Help
 from .world.loop import AsyncShim, ProgramLoop, awaitable
 from .world.replay import ReplayedCalls, number_tasks
 from .world.result_marks import RESULT, Results
-from .world.source import AWAITABLE, TRAILING, CompiledProgram, prepare
+from .world.source import AWAITABLE, NO_EARLIER, TRAILING, CompiledProgram, prepare
 from .world.stdout import ProgramOutput
 from .world.stubs import ToolTable
 from .world.tool_calls import CallChannel
@@ -59,6 +60,7 @@ class Stage:
         self._tools = ToolTable([])
         self._paths: dict[str, str] = {}
         self._result_bytes = 0
+        self._kept: ProgramVariables | None = None
         self._is_playing = False
 
     def take_signals(self) -> None:
@@ -109,6 +111,8 @@ class Stage:
             self._own.update(self._tools.awaitables(self._calls))
             self._help.know(self._tools.signatures)
             self._paths = options.get("paths", {})
+        if "variables" in options:
+            self._kept = ProgramVariables(options["variables"], options["variables_bytes"])
         self._calls.begin(self._tools.names, options)
 
     def _narrow(self, allowed: list[str]) -> None:
@@ -121,22 +125,29 @@ class Stage:
     def _run(self, source: str) -> None:
         sys.stdout = sys.stderr = self._output
         sys.modules["__main__"] = self._main
-        tracebacks.seed(source)
+        earlier = NO_EARLIER if self._kept is None else self._kept.earlier
+        # Functions of earlier programs have the lines after the program's own.
+        lines = "\n".join((source, *earlier.functions))
+        tracebacks.seed(lines)
         try:
-            self._execute(prepare(source, self._tools.names, self._paths, self._importer.names))
+            self._execute(prepare(source, self._tools.names, self._paths, self._importer.names, earlier))
             frame = self._result()
         except ChannelClosed:
             raise
         except BaseException as error:  # noqa: BLE001 - any exception of a program is its outcome
-            frame = self._failure(error, source)
+            frame = self._failure(error, lines)
         self._calls.end()
         self._output.flush()
+        if self._kept is not None:
+            self._wire.send(self._kept.frame(self._names, self._own))
         self._wire.send(frame)
 
     def _execute(self, prepared: CompiledProgram) -> None:
         for name in (*self._tools.raises, *prepared.caught):
             if name not in self._names and not hasattr(builtins, name):
                 self._names[name] = self._exceptions.named(name)
+        if self._kept is not None:
+            self._kept.enter(self._names)
         try:
             # This process exists to run it; the sandbox around it keeps it harmless.
             work = eval(prepared.code, self._names)  # noqa: S307

@@ -107,6 +107,11 @@ def encode(head: str, payload: Any, cap: int) -> bytes:
     return size.to_bytes(HEADER_BYTES, "big") + data
 
 
+def size_of(text: str) -> int:
+    """Returns the bytes of a text in a frame."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def lift(value: Any, raws: list[bytes]) -> Any:
     """Returns the tagged value with its long strings moved to `raws`."""
     kind = kind_of(value)

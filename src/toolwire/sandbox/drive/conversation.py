@@ -19,6 +19,7 @@ from toolwire.sandbox.program import Program, ProgramCall, ProgramTool
 from toolwire.sandbox.tool_paths import tool_paths
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
 
 Effect = ProgramCall | CallFrame | DropFrame | WakeFrame | bytes
 """The drive's next step, if the program is not over.
@@ -43,7 +44,10 @@ class Conversation:
         self._live = live
         self._clock = clock
         replay = live.program.replay
-        self.channel = Channel(live.program.tools, live.limits, resumable=replay is not None)
+        has_variables = live.program.variables is not None
+        self.channel = Channel(
+            live.program.tools, live.limits, resumable=replay is not None, has_variables=has_variables
+        )
         if replay is not None:
             live.replaying = Replaying(replay, self._recorded_frame, self.channel.batch, self.channel.woke(0))
         self.fatal: BaseException | None = None
@@ -186,6 +190,8 @@ def _start_options(program: Program) -> dict[str, Any]:
     }
     if paths := tool_paths(program):
         options["paths"] = paths
+    if program.variables is not None:
+        options["variables"], options["variables_bytes"] = dict(program.variables), VARIABLES_LIMIT_BYTES
     if program.modules != PROGRAM_MODULES:
         options["modules"] = list(program.modules)
     if replay is not None:

@@ -18,6 +18,7 @@ from toolwire.sandbox.channel.frames import (
     ResultFrame,
     StoppedFrame,
     UnfitFrame,
+    VariablesFrame,
     WaitFrame,
 )
 from toolwire.sandbox.drive.replaying import Diverged, Replaying
@@ -63,6 +64,8 @@ class LiveProgram:
         """More about `stop`, such as the text of the violation."""
         self.place: StoppedFrame | None = None
         """The place where it was stopped, as its process reported it."""
+        self.variables: VariablesFrame | None = None
+        """The program's variables at its end; None until it has sent them."""
         self.printed_bytes = 0
         self._lock = threading.Lock()
         self._kept: list[str] = []
@@ -109,6 +112,8 @@ class LiveProgram:
             self.place = frame
             if frame.reason == "cpu":
                 self.give_up("timeout_cpu")
+        elif isinstance(frame, VariablesFrame):
+            self.variables = frame
         elif isinstance(frame, ResultFrame | FailedFrame):
             self._end(frame)
         elif isinstance(frame, UnfitFrame):

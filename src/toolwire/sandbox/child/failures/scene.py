@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..world.imports import MODULES, listed
 from .nearest import nearest
+from .nearest_name import nearest_name
 
 _SHOWN_KEYS = 12
 _SHOWN_TOOLS = 12
@@ -81,7 +82,7 @@ def holder(found: re.Match[str], scene: Scene) -> str:
 
 
 def tool(found: re.Match[str], scene: Scene) -> str:
-    close = nearest(found[1], scene.signatures)
+    close = nearest_name(found[1], scene.signatures)
     return f"There is no `{found[1]}`. Did you mean the tool `{scene.signatures[close]}`?" if close else ""
 
 

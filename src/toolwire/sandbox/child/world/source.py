@@ -9,6 +9,7 @@ but never gives a wrong answer.
 
 import ast
 import inspect
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
@@ -28,6 +29,8 @@ _TAKERS = frozenset(
 )
 _STARTERS = _TAKERS - {"run", "to_thread", "wait_for"}
 """Functions of asyncio that need a running loop when they are called."""
+_FUTURE = "__future__"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _COLLECTORS = frozenset({"append", "add", "insert", "extend"})
 _PASS_ON = frozenset({"map", "list", "tuple", "set", "enumerate", "zip", "values", "items", "reversed", "sorted"})
 
@@ -47,31 +50,55 @@ class CompiledProgram:
     caught: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What earlier programs have left for this one.
+
+    Attributes:
+        functions: Sources, each one `def` at its first column.
+        names: The names of these functions and of the variables.
+    """
+
+    functions: tuple[str, ...]
+    names: frozenset[str]
+
+
+NO_EARLIER = Earlier(functions=(), names=frozenset())
+
+
 def prepare(
-    text: str, tools: Iterable[str], paths: Mapping[str, str] | None = None, modules: Collection[str] | None = None
+    text: str,
+    tools: Iterable[str],
+    paths: Mapping[str, str] | None = None,
+    modules: Collection[str] | None = None,
+    earlier: Earlier = NO_EARLIER,
 ) -> CompiledProgram:
     """Compiles the program.
 
-    `paths` maps dotted names to tools. Imports of tools are dropped, but not those of `modules`; None keeps all.
+    `paths` maps dotted names to tools. Imports of tools are dropped, but not those of `modules`; None keeps all. The
+    functions of `earlier` programs are defined first, and have the lines after the program's last one.
 
     Raises:
         SyntaxError: the text is not a program, in CPython's words, or it is nested too deeply.
         ValueError: the text holds a character that CPython refuses.
     """
     try:
-        return _prepare(text, tuple(tools), paths or {}, modules)
+        return _prepare(text, tuple(tools), paths or {}, modules, earlier)
     except (RecursionError, MemoryError):
         raise SyntaxError("the program is nested too deeply") from None
 
 
 def _prepare(
-    text: str, tools: Collection[str], paths: Mapping[str, str], modules: Collection[str] | None
+    text: str, tools: Collection[str], paths: Mapping[str, str], modules: Collection[str] | None, earlier: Earlier
 ) -> CompiledProgram:
     tree = ast.parse(text, FILENAME)
+    for function in earlier.functions:
+        _define_first(tree, function, after=text)
+        text = f"{text}\n{function}"
     if tools and modules is not None and "import" in text:
         drop_imports(tree, tools, paths, modules)
     if paths:
-        join_paths(tree, paths, frozenset(_assigned(tree)))
+        join_paths(tree, paths, earlier.names.union(_assigned(tree)))
     # Walking the tree is a tenth of a small program's time: do it only if the text can hold such nodes.
     caught = tuple(_caught(tree)) if "except" in text else ()
     if "asyncio" in text:
@@ -82,6 +109,20 @@ def _prepare(
     mark_results(tree, text)
     code = compile(tree, FILENAME, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return CompiledProgram(code=code, is_async=bool(code.co_flags & inspect.CO_COROUTINE), caught=caught)
+
+
+def _define_first(tree: ast.Module, source: str, *, after: str) -> None:
+    """Defines a function before the program's own code. Its lines are counted as if it stood `after` that text."""
+    (function,) = ast.parse(source, FILENAME).body
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        # The classes that they name are not there any more.
+        function.returns = None
+        for argument in ast.walk(function.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+    ast.increment_lineno(function, len(_LINE_END.findall(after)) + 1)
+    places = [at for at, node in enumerate(tree.body) if isinstance(node, ast.ImportFrom) and node.module == _FUTURE]
+    tree.body.insert(places[-1] + 1 if places else 0, function)
 
 
 def _begin_loop(tree: ast.Module) -> None:

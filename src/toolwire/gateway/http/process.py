@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
-from toolwire.gateway.http_app import PATH, Access, http_app
-from toolwire.gateway.http_guard import LOOPBACK
+from toolwire.gateway.http.app import PATH, Access, http_app
+from toolwire.gateway.http.connections import Port, PortConnection
+from toolwire.gateway.http.header_guard import LOOPBACK
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
@@ -22,6 +24,10 @@ _LOG = logging.getLogger("toolwire.gateway")
 DRAIN_POLL_S = 0.05
 LAST_S = 1
 """Seconds for responses to leave once no call is under way."""
+BACKLOG = 2_048
+"""Connections that wait in the kernel until they are accepted."""
+ACCEPTED = 16
+"""Connections that are accepted before those accepted earlier are admitted or refused. Each has a file until then."""
 
 
 class _Draining(uvicorn.Server):
@@ -30,6 +36,12 @@ class _Draining(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, server: SdkServer, slots: Slots, drain_s: float) -> None:
         super().__init__(config)
         self._server, self._slots, self._drain_s = server, slots, drain_s
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accepts connections from now on. More may wait in the kernel than are accepted at a time."""
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Refuses new calls, waits for those under way, and ends the server."""
@@ -69,6 +81,8 @@ def run_http(
     listening = _listening(host, port)
     config = uvicorn.Config(
         app,
+        http=cast("type[asyncio.Protocol]", functools.partial(PortConnection, Port(limits))),
+        backlog=ACCEPTED,
         lifespan="on",
         ws="none",
         log_level="warning",
@@ -86,7 +100,7 @@ def run_http(
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigurationError(f"the address {host}:{port} cannot be used: {error}") from error
     # asyncio sets this only for sockets whose protocol number is given. Without it the body of an answer waits 40 ms

@@ -6,7 +6,7 @@ Without this check, a page could point its own name at this machine and call the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -38,7 +38,7 @@ class HttpGuard:
             return
         await self._app(scope, receive, send)
 
-    def _refused(self, headers: Iterable[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+    def _refused(self, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         found: dict[bytes, list[str]] = {name: [] for name in _SINGLE}
         for name, value in headers:
             if name.lower() in found:
@@ -46,6 +46,10 @@ class HttpGuard:
         twice = [name.decode() for name, values in found.items() if len(values) > 1]
         if twice:
             return PlainTextResponse(f"The header {twice[0]} stands more than once.", 400)
+        if found[b"content-length"] and any(name.lower() == b"transfer-encoding" for name, _ in headers):
+            # RFC 9112, 6.1: the connection is closed, because a proxy may see two requests in the body.
+            said = "Content-Length and Transfer-Encoding exclude each other."
+            return PlainTextResponse(said, 400, {"Connection": "close"})
         host = (found[b"host"] or [""])[0].lower()
         if not self._is_own(host):
             return PlainTextResponse("This Host is not served here.", 421)

@@ -21,9 +21,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from toolwire.gateway.clients import TOKEN_PRINCIPAL
-from toolwire.gateway.http_guard import HttpGuard
-from toolwire.gateway.http_sessions import SessionShares
-from toolwire.gateway.request_end import RequestEnds
+from toolwire.gateway.http.header_guard import HttpGuard
+from toolwire.gateway.http.request_end import RequestEnds
+from toolwire.gateway.http.requests import WholeRequests
+from toolwire.gateway.http.sessions import SessionShares
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
@@ -72,7 +73,7 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
 
     middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins), Middleware(RequestEnds)]
     sessions = Slots(limits.sessions, "session", "open", each=limits.each(limits.sessions))
-    endpoint: Any = SessionShares(StreamableHTTPASGIApp(manager), manager, sessions)
+    endpoint: Any = WholeRequests(SessionShares(StreamableHTTPASGIApp(manager), manager, sessions), limits)
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)
     if verifier is not None:

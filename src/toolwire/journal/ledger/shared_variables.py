@@ -1,0 +1,98 @@
+"""The variables that the programs of a conversation share, for callers with a principal.
+
+Each run holds those that it set last. So they are forgotten with the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.database.tables import RUNS, VARIABLES
+from toolwire.journal.ledger.conversations import locked, whose
+from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.history import ReplayHistory
+from toolwire.journal.ledger.steps import NOTED, note_row
+from toolwire.journal.ledger.steps import VARIABLES as KEY
+from toolwire.journal.run import RunStart
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.texts.variables import Variables, VariablesChange, drop_oldest
+
+
+def with_variables(connection: Connection, sealer: Sealer, run: RunStart) -> RunStart:
+    """Returns a new run with the variables that its conversation, principal, tenant and agent share.
+
+    Without a principal it keeps its own. Lock the conversation first.
+    """
+    if run.variables is None or not _is_shared(run):
+        return run
+    kept = _kept(connection, sealer, run).values()
+    return replace(run, variables={name: text for one in kept for name, text in one.items()})
+
+
+def note_variables(connection: Connection, sealer: Sealer, run: RunStart, history: ReplayHistory) -> None:
+    """Records the variables of a new run, so that each pass over it starts with the same."""
+
+    def put(place: int) -> int:
+        row = note_row(sealer, run.run_id, "", {KEY: run.variables}, place)
+        NOTED.write(connection, [row])
+        return len(row["entry"].data)
+
+    history.note("", {KEY: run.variables}, put)
+
+
+def variables_in(history: ReplayHistory) -> Variables | None:
+    """Returns the variables with which a recorded run has started."""
+    return next((entry[KEY] for parent, entry in history.notes if not parent and KEY in entry), None)
+
+
+def keep_variables(connection: Connection, sealer: Sealer, run: RunStart, change: VariablesChange, now: float) -> None:
+    """Records what a run has changed in the variables of its conversation. Without a principal nothing is recorded."""
+    if not _is_shared(run) or not (change.set or change.removed):
+        return
+    locked(connection, sealer, run.conversation, run.caller, now)
+    kept = _kept(connection, sealer, run)
+    after = {name: text for one in kept.values() for name, text in one.items() if name not in change.set}
+    after = {name: text for name, text in after.items() if name not in change.removed} | dict(change.set)
+    drop_oldest(after)
+    for run_id, one in kept.items():
+        left = {name: text for name, text in one.items() if after.get(name) is text}
+        if len(left) < len(one):
+            connection.execute(delete(VARIABLES).where(VARIABLES.c.run_id == run_id))
+            _write(connection, sealer, run, run_id, left)
+    _write(connection, sealer, run, run.run_id, {name: text for name, text in change.set.items() if name in after})
+
+
+def _is_shared(run: RunStart) -> bool:
+    return bool(run.conversation and run.caller.principal)
+
+
+def _kept(connection: Connection, sealer: Sealer, run: RunStart) -> dict[str, dict[str, str]]:
+    """Returns the variables that this run may read, by the run that has set them, the oldest first."""
+    same = (RUNS.c[column] == value for column, value in whose(run).items())
+    query = select(VARIABLES).join(RUNS, RUNS.c.run_id == VARIABLES.c.run_id).where(*same)
+    found = dict[str, dict[str, str]]()
+    for row in connection.execute(query.order_by(RUNS.c.created_at, RUNS.c.run_id)):
+        owner, kept = read(sealer.open(row.data, *_place(run, row.run_id)), _kept_of)
+        # The columns are in plain text; the sealed caller counts.
+        if owner == run.caller:
+            found[row.run_id] = kept
+    return found
+
+
+def _write(connection: Connection, sealer: Sealer, run: RunStart, run_id: str, kept: Variables) -> None:
+    if kept:
+        form = written({"caller": plain_form(run.caller), "variables": dict(kept)})
+        values = {"run_id": run_id, "data": sealer.seal(form, *_place(run, run_id))}
+        connection.execute(insert(VARIABLES).values(values))
+
+
+def _place(run: RunStart, run_id: str) -> tuple[str, ...]:
+    return "variables", run.conversation, run_id
+
+
+def _kept_of(form: dict[str, Any]) -> tuple[Caller, dict[str, str]]:
+    return plain_of(Caller, form["caller"]), dict(form["variables"])

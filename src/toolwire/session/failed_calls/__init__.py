@@ -1,0 +1,1 @@
+"""The right forms of calls that failed, for the model to read below the errors."""

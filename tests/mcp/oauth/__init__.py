@@ -1,0 +1,1 @@
+"""How a client proves itself to an MCP server."""

@@ -1,0 +1,105 @@
+"""A result that a model wrote itself is not a call, not an argument and not an answer. The tool that ends is apart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from toolwire import Session
+from toolwire.session.turn import Turn
+
+REFUSAL = (
+    "This is a result of {!r}, and only the tool gives results: it was not read. To call the tool, write its name with "
+    "`arguments`."
+)
+RAN: list[str] = []
+
+
+def search(query: str) -> str:
+    """Searches."""
+    RAN.append(query)
+    return query
+
+
+def write_file(content: str) -> str:
+    """Writes a file."""
+    RAN.append(content)
+    return content
+
+
+class Report(BaseModel):
+    title: str
+    content: str
+
+
+def run(reply: str, protocol: str = "json", **options: Any) -> Turn:
+    RAN.clear()
+    return Session([search, write_file], protocol=protocol, **options).run_turn(reply)
+
+
+def test_a_result_is_told_by_the_name_of_its_tool_under_a_key_that_no_call_has() -> None:
+    turn = run('{"name": "search", "arguments": {"query": "otters"}}')
+    failed = run('{"name": "search", "arguments": {}}')
+    assert json.loads(turn.text.split("\n")[1]) == {"result_of": "search", "content": "otters"}
+    assert json.loads(failed.text.split("\n")[1]).keys() == {"result_of", "error"}
+
+
+RESULTS = {
+    "by name": '{{"name": "{}", "content": "otters"}}',
+    "an error": '{{"name": "{}", "error": "none"}}',
+    "as it is told": '{{"result_of": "{}", "content": "otters"}}',
+    "a list": '[{{"name": "{}", "content": 1, "id": "c1"}}]',
+    "a message": '{{"role": "tool", "tool_call_id": "c1", "name": "{}", "content": "otters"}}',
+    "in a fence": '```json\n{{"name": "{}", "content": "otters"}}\n```',
+    "between the tags of results": '<tool_response>\n{{"name": "{}", "content": "otters"}}\n</tool_response>',
+}
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml"])
+@pytest.mark.parametrize("tool", ["search", "write_file"])
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_reply_that_is_a_result_is_refused(kind: str, tool: str, protocol: str) -> None:
+    turn = run(RESULTS[kind].format(tool), protocol)
+    assert [problem.message for problem in turn.reply.problems] == [REFUSAL.format(tool)]
+    assert (RAN, "otters" in str(turn.messages)) == ([], False)
+
+
+def test_a_result_between_the_tags_of_calls_is_refused() -> None:
+    turn = run('<tool_call>\n{"name": "write_file", "content": "otters"}\n</tool_call>')
+    assert [problem.message for problem in turn.reply.problems] == [REFUSAL.format("write_file")]
+    assert (RAN, "otters" in str(turn.messages)) == ([], False)
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml"])
+@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```"])
+def test_a_result_of_the_tool_that_ends_is_the_answer(fence: str, protocol: str) -> None:
+    turn = run(fence.replace("{}", '{"name": "answer", "content": "Two."}'), protocol, finish="answer")
+    assert (turn.final, turn.answer, turn.is_final) == ("Two.", "Two.", True)
+    told = run(fence.replace("{}", '{"result_of": "answer", "content": "Two."}'), protocol, finish="answer")
+    assert told.reply.is_refused
+
+
+def test_the_content_of_the_tool_that_ends_has_the_fields_of_its_model() -> None:
+    whole = run('{"name": "report", "content": {"title": "Otters", "content": "Two."}}', finish=Report)
+    assert whole.final == Report(title="Otters", content="Two.")
+    part = run('{"name": "report", "content": "Two."}', finish=Report)
+    assert (part.final, part.results[0].success, "Two." in str(part.messages)) == (None, False, False)
+    named = run('{"name": "answer", "content": {"answer": "Two."}}', finish="answer")
+    assert named.final == "Two."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'The tool said:\n{"name": "search", "content": "otters"}\nThere are two.',
+        '{"name": "Eva", "content": "otters"}',
+        '{"name": "search", "content": "otters", "lines": 3}',
+        '[{"name": "search", "content": 1}, {"name": "Eva", "content": 2}]',
+    ],
+)
+def test_other_json_is_an_answer(reply: str) -> None:
+    turn = run(reply)
+    assert (turn.is_final, turn.answer) == (True, reply)

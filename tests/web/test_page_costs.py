@@ -1,0 +1,147 @@
+"""What a page may cost: a hostile one ends in time, and its text is read if that can be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_S, until
+from tests.processor import at_rest
+from tests.web.test_page_reader import hostile_reader
+from toolwire.vocabulary.work_clock import CALL_DEADLINE
+from toolwire.web import page_reader as module
+from toolwire.web.page_reader import PAGES_LIMIT, PageReader
+from toolwire.web.refusals import FetchFailed, PageLimit
+
+SIZE = 1_000_000
+WORDS = "Some honest words of a sentence that goes on for a while, as people write it. "
+
+
+def page_of(unit: str, start: str = "", end: str = "", size: int = SIZE) -> bytes:
+    return f"<html><body>{start}{unit * (size // max(len(unit), 1))}{end}</body></html>".encode()
+
+
+LINKS = page_of("<a href='/a'>w</a> ", "<article>", "</article>")
+ATTRIBUTES = page_of("", f"<p {' '.join(f'a{number}=1' for number in range(SIZE // 9))}>x</p>")
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[PageReader]:
+    made = PageReader()
+    made.read("html", b"<p>x", url="", charset="")
+    yield made
+    made.close()
+
+
+def spent_s(reader: PageReader) -> float:
+    """Returns the processor seconds of the children that parsed pages."""
+    fields = Path(f"/proc/{reader.process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.threat(49)
+def test_a_megabyte_of_hostile_markup_costs_at_most_a_second(reader: PageReader) -> None:
+    def cost_s() -> float:
+        before = spent_s(reader)
+        # A busy machine needs more than the second, and the page is then refused.
+        with contextlib.suppress(PageLimit):
+            assert reader.read("html", LINKS, url="https://example.org/", charset="").text
+        return spent_s(reader) - before
+
+    assert at_rest(cost_s, enough=1.0, rounds=3) < 1.1
+
+
+@pytest.mark.threat(49)
+def test_markup_that_no_clock_interrupts_is_ended_by_the_kernel(reader: PageReader) -> None:
+    before = spent_s(reader)
+    with pytest.raises(PageLimit) as failed:
+        reader.read("html", ATTRIBUTES, url="https://example.org/", charset="")
+    assert str(failed.value) == (
+        "the page takes too long to read: its markup is too complex. Ask for a simpler or shorter page"
+    )
+    # One second by the ticks of the kernel, which may miss some on a busy machine.
+    assert spent_s(reader) - before < 3
+
+
+LONG = page_of("<i>x</i>", f"<article><p>{WORDS}</p>", "</article>", size=50_000)
+
+
+def test_a_search_for_an_article_that_takes_too_long_leaves_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def text(work_s: float) -> str:
+        setting = f"from toolwire.vocabulary import work_clock; work_clock.WORK_S = {work_s}"
+        start = "from toolwire.web.page_process import main; main()"
+        monkeypatch.setattr(module, "_MAIN", f"import sys; sys.path[:] = sys.argv[1:]; {setting}; {start}")
+        reader = PageReader()
+        try:
+            return reader.read("html", LONG, url="", charset="").text
+        finally:
+            reader.close()
+
+    limited, unlimited = text(0.05), text(10)
+    # The two parsers write elements beside one another differently.
+    assert ("*x*\n\n*x*" in limited, "*x*\n\n*x*" in unlimited) == (False, True)
+    assert WORDS.strip() in limited
+    assert WORDS.strip() in unlimited
+
+
+@pytest.mark.threat(49)
+def test_a_page_ends_at_the_deadline_of_its_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    reader = hostile_reader(monkeypatch, tmp_path, "time.sleep(600)")
+    assert reader.read("html", b"honest", url="", charset="").text == "honest"
+    monkeypatch.setattr(module, "PAGE_TIMEOUT_S", 2.0)
+
+    def seconds() -> float:
+        began = time.monotonic()
+        with pytest.raises(FetchFailed) as failed:
+            reader.read("html", b"attack", url="", charset="")
+        assert isinstance(failed.value, PageLimit) == (CALL_DEADLINE.get() is not None)
+        return time.monotonic() - began
+
+    deadline = CALL_DEADLINE.set(time.monotonic() + 0.2)
+    try:
+        limited_s = seconds()
+    finally:
+        CALL_DEADLINE.reset(deadline)
+    assert reader.read("html", b"honest", url="", charset="").text == "honest"
+    # The control: without a deadline the same page goes on.
+    assert limited_s < 2.0 <= seconds()
+    reader.close()
+
+
+def test_a_page_waits_for_another_until_the_deadline_of_its_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reader = hostile_reader(monkeypatch, tmp_path, "time.sleep(600)")
+    assert reader.read("html", b"honest", url="", charset="").text == "honest"
+
+    def hang() -> None:
+        with pytest.raises(FetchFailed):
+            reader.read("html", b"attack", url="", charset="")
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    until(reader._lock.locked)
+    for _ in range(PAGES_LIMIT - 2):
+        assert reader._places.acquire(blocking=False)
+    deadline = CALL_DEADLINE.set(time.monotonic() + 0.1)
+    try:
+        with pytest.raises(FetchFailed, match="other pages are still being read") as failed:
+            reader.read("html", b"honest", url="", charset="")
+    finally:
+        CALL_DEADLINE.reset(deadline)
+    assert failed.value.may_repeat
+    # The last place is free again. Without one a page does not wait.
+    assert reader._places.acquire(blocking=False)
+    with pytest.raises(FetchFailed, match="other pages are still being read"):
+        reader.read("html", b"honest", url="", charset="")
+    process_id = reader.process_id
+    assert process_id is not None
+    os.killpg(process_id, 9)
+    thread.join(PATIENCE_S)
+    reader.close()
