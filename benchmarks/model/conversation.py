@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from benchmarks.model.engines import RETRY_TEMPERATURE, Answer, Engine
+from benchmarks.model.engines import RETRY_TEMPERATURE, RETRY_VARIES, Answer, Engine
 from benchmarks.model.tasks import Task, tools_of
 from toolwire import Session, Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
@@ -131,7 +131,8 @@ async def converse(task: Task, form: Format, engine: Engine) -> Outcome:
     ]
     outcome, has_failed = Outcome(task=task.id, format=form.name), False
     while len(outcome.replies) < (TRIES if outcome.solved_at is None else outcome.solved_at + REPLIES_AFTER):
-        answer = engine(messages, grammar, temperature=RETRY_TEMPERATURE if has_failed else 0)
+        is_varied = has_failed and form.protocol == RETRY_VARIES
+        answer = engine(messages, grammar, temperature=RETRY_TEMPERATURE if is_varied else 0)
         turn = await session.turn(read_reply(answer.text, session, form.form))
         _note(outcome, answer, turn, has_failed=has_failed)
         if outcome.solved_at is None and task.is_solved(ran, at_once=not outcome.replies[1:]):
@@ -139,7 +140,7 @@ async def converse(task: Task, form: Format, engine: Engine) -> Outcome:
             outcome.next_tries[-1:] = [True] if has_failed else []
         if turn.is_final:
             if outcome.solved_at is not None:
-                outcome.ending = "text" if turn.final is not None else _ending(turn.reply, prompt)
+                outcome.ending = "text" if turn.has_final else _ending(turn.reply, prompt)
             break
         has_failed = _failed(turn)
         grammar = grammar if has_failed else None

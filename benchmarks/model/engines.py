@@ -16,7 +16,10 @@ REPLY_TOKENS = 300
 """Tokens of one reply, at most."""
 
 RETRY_TEMPERATURE = 0.7
-"""Temperature of a reply after a failure. A greedy model mostly repeats the reply that failed."""
+"""Temperature of a reply after a failure, in `RETRY_VARIES`. A greedy model mostly repeats the reply that failed."""
+
+RETRY_VARIES = "attp"
+"""The only format in which a temperature helps. It lowered the right next replies in `json` from 69 to 40 %."""
 
 SEED = 17
 """The seed of replies with a temperature, so that a run can be repeated."""

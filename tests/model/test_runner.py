@@ -111,10 +111,15 @@ def test_the_grammar_holds_replies_only_until_one_is_answered_without_a_failure(
     assert held == [True, True, False]
 
 
-def test_only_a_reply_after_a_failure_has_a_temperature() -> None:
-    engine = Scripted(WRONG, CALL, "Rome.")
-    outcome_of(engine)
-    assert engine.temperatures == [0, RETRY_TEMPERATURE, 0]
+def test_only_a_program_after_a_failure_has_a_temperature() -> None:
+    programs = [f"thought = ''\n[tool_call]\nstatus = 'success'\ncode = '{code}'\n" for code in ("1 / 0", "print(1)")]
+    for form, replies, expected in (
+        (Format("json"), (WRONG, CALL, "Rome."), [0, 0, 0]),
+        (Format("attp"), (*programs, "Rome."), [0, RETRY_TEMPERATURE, 0]),
+    ):
+        engine = Scripted(*replies)
+        outcome_of(engine, form)
+        assert engine.temperatures == expected
 
 
 @pytest.mark.parametrize(
