@@ -202,6 +202,25 @@ def test_a_conflict_shows_the_content_to_those_alone_who_may_read_it(ops: set[st
         assert said == f"/workspace/box/a was changed since you read it. Its sha256 is {digest} now."
 
 
+@pytest.mark.parametrize("ops", [{"write", "delete"}, {"write", "delete", "file", "read_file"}])
+def test_a_move_makes_nothing_readable(ops: set[str], tmp_path: Path) -> None:
+    grants = [
+        {"prefix": "/workspace/", "ops": {"file", "read_file", "write"}},
+        {"prefix": "/workspace/box/", "ops": ops},
+        {"prefix": "/workspace/blind/", "ops": {"write"}},
+    ]
+    service = FileDomainService(DiskFileSystem(tmp_path).create_handle(grants))
+    service.write("/workspace/box/a", "secret")
+    if "read_file" in ops:
+        service.move("/workspace/box/a", "/workspace/a")
+        assert service.read_text("/workspace/a") == "secret"
+    else:
+        with pytest.raises(FileRefused, match="'/workspace/box/a': file refused, not allowed"):
+            service.move("/workspace/box/a", "/workspace/a")
+        service.move("/workspace/box/a", "/workspace/blind/a")
+        assert (tmp_path / "workspace/blind/a").read_text() == "secret"
+
+
 def test_an_edit_that_is_made_already_says_so(service: FileDomainService) -> None:
     service.write("/workspace/a", "a c\n")
     edits = [{"oldText": "a", "newText": "a b"}]

@@ -32,7 +32,7 @@ from tests.gateway.byte_clients import (
 from tests.gateway.serving import call_body, serving
 from tests.patience import until
 from toolwire import ConfigurationError, ToolServer
-from toolwire.gateway.http.connections import most_connections
+from toolwire.gateway.http.connections import PART_BYTES, PARTS, most_connections
 from toolwire.gateway.server_limits import (
     BODY_S,
     BUFFERED_BYTES,
@@ -123,6 +123,29 @@ def test_the_rest_of_a_body_whose_request_was_refused_is_not_waited_for() -> Non
         assert is_open(kept)
         late.close()
         kept.close()
+
+
+def test_a_body_of_tiny_parts_ends_its_connection() -> None:
+    body = call_body()
+    head = request(b"", ("Transfer-Encoding", "chunked")).replace(b"Content-Length: 0\r\n", b"")
+    spaces = b"\r\n".join([b"%x" % PART_BYTES, b" " * PART_BYTES, b""]) * (2 * PARTS)
+    end = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    few, many = b"1\r\n \r\n" * (PARTS - 1), b"1\r\n \r\n" * (PARTS + PARTS // 32)
+    with port_of() as port, port_of(verifier=Names()) as closed:
+        for parts in (few, spaces):
+            honest = connect(port, head + parts + end)
+            assert next_status(honest) == 200
+            honest.close()
+        assert answer(connect(port, head + many)) == (
+            400,
+            b"The body comes in too many parts: send at least 64 bytes in each.",
+        )
+        refused = connect(closed, head)
+        assert next_status(refused) == 401
+        with suppress(ConnectionError):
+            refused.sendall(many)
+        until(lambda: not is_open(refused))
+        refused.close()
 
 
 def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.LogCaptureFixture) -> None:

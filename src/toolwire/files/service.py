@@ -35,6 +35,7 @@ LINE_CHARACTERS = 500
 FileOperation = Literal["list", "file", "read_file", "read_binary", "read_re", "write", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(FileOperation)
 CHANGES = ("write", "delete")
+READS: tuple[FileOperation, ...] = ("file", "read_file", "read_binary", "read_re")
 _OF_FILES = ("read_file", "read_binary", "write")
 """The operations of which a path that ends with '/' is a mistake."""
 
@@ -215,9 +216,12 @@ class FileService:
         return self._change(path, base_sha256, edited)
 
     def move(self, path: str, to: str) -> None:
-        """Moves a file."""
+        """Moves a file. What may be read of it at its new place, may be read at the old one too."""
         self._handle.checked("write", path)
         source, target = self._handle.checked("delete", path), self._handle.checked("write", to)
+        for operation in READS:
+            if self._handle.allows(operation, target):
+                self._handle.checked(operation, path)
         with self._quota.operation(target) as count:
             self._disk.move(source, target, lambda: count(0, 1))
 

@@ -75,6 +75,14 @@ def test_the_better_of_two_places_counts_if_it_leads_by_three() -> None:
     assert replaced(content, "total = price(item,tax=1)", "x") == "x\n\ntotal = rice(items, taxes=1)\n"
 
 
+def test_a_place_is_no_more_than_four_times_as_long_as_the_wanted_text() -> None:
+    old = "a" + "\u0316\u0301" * 20
+    few, many = (f"a{chr(0x301)}{chr(0x316)}" + "\u0316\u0301" * count for count in (20, 2_000))
+    assert place_of(few, old).end == len(few)
+    with pytest.raises(ArtifactError, match="no text is alike enough"):
+        place_of(many, old)
+
+
 def test_a_search_by_likeness_has_a_budget() -> None:
     windows = 3_999  # One and two of 2,000 lines.
     width, chance = int((LIKENESS_STEPS / windows) ** 0.5), random.Random(1)

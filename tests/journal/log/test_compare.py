@@ -161,6 +161,8 @@ def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store
     done(other.finish([]))
     cut(url, begun)
     assert store.verify().unlogged[1:] == ("run r_12 is finished, and started in the log",)
+    change(url, "update runs set status = 'running' where run_id = 'r_12'")
+    assert "run r_12 is finished, and started in the log" in store.verify().unlogged
 
 
 @pytest.mark.threat(62)

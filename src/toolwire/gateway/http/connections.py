@@ -28,6 +28,20 @@ _WARN_S = 60.0
 PROGRESS_BYTES = 64 * 1024
 """Bytes of a response that a client must read within `response_s`. asyncio pauses a writer beyond as many."""
 
+HEAD_BYTES = 16 * 1024
+"""Bytes of an unfinished head, as uvicorn has by default."""
+
+PARTS = 1_000
+"""Parts in which the body of a request may come, however small they are."""
+
+PART_BYTES = 64
+"""Bytes that the parts of a body beyond `PARTS` have on average. Each chunk takes some 30 µs, whatever its size, so
+a megabyte of chunks of one byte would take as long as 400 MB of large ones.
+"""
+
+_SLICE_BYTES = 4 * 1024
+"""Bytes that are read before the parts are counted."""
+
 Phase = Literal["head", "body", "rest", "answer", "idle", "closing"]
 """The next event of a connection: the head of a request, its body, the rest of a body after the answer, the answer, the
 next request, or the end.
@@ -93,12 +107,36 @@ class Port:
         connection.end(503, "The server has too many unfinished requests. This one gave way to a newer one.")
 
 
+class _Parser(h11.Connection):
+    """The parser of a connection. It counts the parts of a body."""
+
+    def __init__(self, head_bytes: int) -> None:
+        super().__init__(h11.SERVER, head_bytes)
+        self._parts = self._body_bytes = 0
+
+    @property
+    def has_tiny_parts(self) -> bool:
+        """True if the body of the request comes in more parts than its size explains."""
+        return self._parts > PARTS + self._body_bytes // PART_BYTES
+
+    def next_event(self) -> Any:
+        """Returns the next event, as h11 does."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._parts = self._body_bytes = 0
+        elif isinstance(event, h11.Data):
+            self._parts += 1
+            self._body_bytes += len(event.data)
+        return event
+
+
 class PortConnection(H11Protocol):
     """A connection of uvicorn with the limits of its port."""
 
     def __init__(self, port: Port, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._port = port
+        self.conn = self._parser = _Parser(HEAD_BYTES)
         self.app_state = {**self.app_state, _KEY: self}
         self._address: str | None = None
         self.owner: str | None = None
@@ -129,7 +167,12 @@ class PortConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Reads on."""
         self._has_begun = True
-        super().data_received(data)
+        for start in range(0, len(data), _SLICE_BYTES):
+            super().data_received(data[start : start + _SLICE_BYTES])
+            if self._parser.has_tiny_parts:
+                self._port.warn("a connection of %s was closed: a body came in tiny parts", self.owner)
+                self.end(400, f"The body comes in too many parts: send at least {PART_BYTES} bytes in each.")
+                return
         self._follow()
 
     def on_response_complete(self) -> None:

@@ -19,6 +19,9 @@ LEAST_SCORE = 90.0
 LEAST_LEAD = 3.0
 """By how much the best place must be more alike than the next one. Below it, either may be meant."""
 
+GIVEN_TIMES = 4
+"""By how many times a place may have more characters than the wanted text: decomposed letters have up to four."""
+
 LIKENESS_STEPS = 4_000_000_000
 """Maximum work of the search by likeness, as places x the square of the wanted text's characters: half a second."""
 
@@ -85,7 +88,11 @@ def place_of(content: str, old: str) -> Place:
             break
     else:
         place = _most_alike(text.text, wanted, clock)
-    return Place(start=text.given_start(place.start), end=text.given_end(place.end), score=place.score)
+    found = Place(start=text.given_start(place.start), end=text.given_end(place.end), score=place.score)
+    if found.end - found.start > GIVEN_TIMES * len(old):
+        # A letter with thousands of marks is one place, which no part of it may stand for.
+        raise ArtifactError(_UNLIKE)
+    return found
 
 
 def _only_place(content: str, old: str, apart: str) -> Place | None:

@@ -82,13 +82,16 @@ def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tupl
     last = {row.run_id: row for row in connection.execute(_RUN_ROWS)}
     begins = connection.execute(select(LOG.c.at).order_by(LOG.c.seq).limit(1)).scalar() if is_pruned else None
     found: list[str] = []
-    for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status)).all():
+    ended = RUNS.c.outcome.is_not(None)
+    for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status, ended.label("has_outcome"))).all():
+        # The column of the status is not sealed.
+        status = "finished" if run.has_outcome else run.status
         row = last.get(_shown(run.run_id))
         if row is None:
             if not is_pruned or (begins is not None and _created_at(connection, sealer, run.run_id) > begins):
                 found.append(f"run {run.run_id}")
-        elif run.status not in _STATUSES.get(row.status, (row.status,)):
-            found.append(f"run {run.run_id} is {run.status}, and {row.status} in the log")
+        elif status not in _STATUSES.get(row.status, (row.status,)):
+            found.append(f"run {run.run_id} is {status}, and {row.status} in the log")
         else:
             found += _unlogged_steps(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
         if len(found) >= NAMED:
