@@ -16,6 +16,7 @@ from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.variable_rules import NAMES_TOLD, change_by, usable_variables, variables_note
 from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
 
+NAMED = " with a named zone"
 POISON = source_text("def steal():\n    return open('/etc/passwd').read()")
 
 
@@ -47,6 +48,38 @@ copy = "hides a module, as in one program"
     assert after(run, show, first.variables.set).stdout == first.stdout != ""
 
 
+def test_a_moment_that_is_kept_has_the_same_zone(run: Runner) -> None:
+    source = """
+hours = [datetime.timedelta(hours=each) for each in (0, 5.5, -3)]
+zones = [None, datetime.UTC, *map(datetime.timezone, hours)]
+there = [(datetime(2026, 1, 1, tzinfo=zone), datetime.time(1, tzinfo=zone)) for zone in zones]
+del zones
+"""
+    show = "print(there, [(day.tzname(), hour.tzname()) for day, hour in there])"
+    first = after(run, f"{source}\n{show}")
+    assert first.variables is not None
+    assert after(run, show, first.variables.set).stdout == first.stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("total = sum(result)", ""),
+        ("answer(1)\ndef f(answer):\n    result = answer", ""),
+        ("k = 1", ""),
+        ("result = sum(result)", "result"),
+        ("for answer in result: pass", "answer"),
+        ("await asyncio.sleep(0)\nresult += [1]", "result"),
+    ],
+)
+def test_only_a_name_that_this_program_assigned_is_taken_for_its_result(run: Runner, source: str, name: str) -> None:
+    given = {"result": "[3, 5]", "answer": source_text("def answer(n): return n")}
+    shown = after(run, f"{source}\nend = 1", given).for_model
+    assert shown.startswith(
+        f"The program ended without output and without a result. {f'It assigned `{name}`:' if name else 'Assign'}"
+    )
+
+
 def test_only_what_a_program_changes_is_a_change(run: Runner) -> None:
     given = left(run, "a = [1]\nb = 2\nc = 3")
     result = after(run, "a.append(2)\ndel c\nb = 2", given)
@@ -57,7 +90,9 @@ def test_only_what_a_program_changes_is_a_change(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("source", "name", "reason"),
     [
-        ("import math as m", "m", "module"),
+        ("import math as m, datetime as dt, asyncio as a", "m", "module"),
+        ("import math as m, datetime as dt, asyncio as a", "dt", "module"),
+        ("import math as m, datetime as dt, asyncio as a", "a", "module"),
         ("class Point: pass", "Point", "type"),
         ("class Point: pass\nplaces = [Point()]", "places", "Point"),
         ("lines = (line for line in 'ab')", "lines", "generator"),
@@ -74,7 +109,16 @@ def test_only_what_a_program_changes_is_a_change(run: Runner) -> None:
         ("json = '{}'", "json", "the name is taken"),
         ("deep = []\nfor _ in range(80): deep = [deep]", "deep", "nested too deeply"),
         ("me = []\nme.append(me)", "me", "nested too deeply"),
-        ("number = 10 ** 5000", "number", "too large"),
+        ("number = 10 ** 4215", "number", "too large"),
+        ("import zoneinfo\nt = datetime(2026, 1, 1, tzinfo=zoneinfo.ZoneInfo('Europe/Oslo'))", "t", f"datetime{NAMED}"),
+        (
+            "t = [{'at': datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(0), 'UTC'))}]",
+            "t",
+            f"datetime{NAMED}",
+        ),
+        ("import zoneinfo\nt = datetime.time(1, tzinfo=zoneinfo.ZoneInfo('CET'))", "t", f"time{NAMED}"),
+        ("t = {datetime(2026, 10, 25, 2, 30, fold=1): 1}", "t", "datetime with fold=1"),
+        ("t = (datetime.time(2, 30, fold=1),)", "t", "time with fold=1"),
     ],
 )
 def test_anything_else_is_left_out_by_name(run: Runner, source: str, name: str, reason: str) -> None:

@@ -81,14 +81,38 @@ def test_each_program_starts_empty_unless_the_host_asks(store: RunStore) -> None
     assert "之前程序里的普通变量和函数仍然可用。" in keeping(None, language="zh").system_prompt
 
 
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "Plain variables and functions of your earlier programs are still there."),
+        ("zh", "之前程序里的普通变量和函数仍然可用。"),
+    ],
+)
+def test_json_says_it_where_it_explains_programs(language: str, line: str) -> None:
+    options: dict[str, Any] = {"protocol": "json", "programs": True, "language": language}
+    plain = keeping(None, **options, variables=None).system_prompt
+    before, after = keeping(None, **options).system_prompt.split(f"{line}\n")
+    assert before + after == plain
+    assert "```python" in before
+
+
+def test_a_variable_that_the_model_deleted_is_not_there_any_more() -> None:
+    session = keeping(None)
+    ran(session, "x = 1")
+    ran(session, "del x")
+    told = ran_message(session, "print(x)")
+    assert told.startswith("`x` was set by an earlier program, and is not there any more: set it in this program.\n")
+
+
 def test_what_is_left_out_is_named_in_the_result() -> None:
     assert ran(keeping(None), "import math as m\nx = 1\nprint(x)") == (
         "1\n[Not kept for the next program: m (module).]"
     )
     chinese = keeping(None, language="zh")
     assert ran(chinese, "import math as m\nprint(1)") == "1\n[没有为下一个程序保留：m (module)。]"
+    assert ran(chinese, "t = datetime.time(1, fold=1)\nprint(1)") == "1\n[没有为下一个程序保留：t (time 的 fold=1)。]"
     missing = ran_message(chinese, "print(m)")
-    assert missing.startswith("`m` was set by an earlier program, and was not kept: set it in this program.\n")
+    assert missing.startswith("`m` was set by an earlier program, and is not there any more: set it in this program.\n")
 
 
 def ran_message(session: Session, code: str) -> str:

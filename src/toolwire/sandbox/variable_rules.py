@@ -55,6 +55,10 @@ _CHINESE = {
     "nested too deeply": "嵌套太深",
     _REFUSED: "源代码被拒绝",
     _OTHER_DEFAULT: "默认值不是字面量",
+    "datetime with a named zone": "datetime 带有命名时区",
+    "time with a named zone": "time 带有命名时区",
+    "datetime with fold=1": "datetime 的 fold=1",
+    "time with fold=1": "time 的 fold=1",
 }
 """The reasons that are no names of types."""
 

@@ -45,8 +45,8 @@ SAME_REPLY = "This is your last reply word for word, and it cannot be read. Writ
 SAME_PROGRAM = "This is the program that failed before, unchanged, and it failed once more."
 SAME_CALL = "{!r} was called with the same arguments as before, and it failed once more."
 EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
-NOT_KEPT = "`{}` was set by an earlier program, and was not kept: set it in this program."
-"""Stands in its place if variables are kept."""
+NOT_THERE = "`{}` was set by an earlier program, and is not there any more: set it in this program."
+"""Stands in its place if variables are kept: it was not kept, or a program deleted it."""
 ENDINGS: dict[Language, str] = {
     "en": "If this answers the request, reply with the answer in plain text.",
     "zh": "如果这已经能回答请求，就直接用文字回答。",
@@ -116,7 +116,7 @@ class Dialogue:
         """The calls that failed in the last turn that made any."""
         self._told: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
-        self._earlier_line = NOT_KEPT if variables.is_on else EARLIER
+        self._earlier_line = NOT_THERE if variables.is_on else EARLIER
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
         self._broken = 0
         """Number of the last replies in a row whose streams broke off."""

@@ -19,6 +19,7 @@ from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.json_text.protocol import JsonText
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
@@ -129,14 +130,17 @@ def program_limits(entry: Entry | None) -> Limits:
 
 def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
     """Returns the options of a prompt that explains programs: `modules` if they are fewer than all, and
-    `keeps_variables`.
+    `keeps_variables`. In other prompts, the description of `code_execution` says both.
     """
-    if not protocol.writes_programs:
-        return {}
     entry = catalogue.find(CODE_EXECUTION)
+    told = dict[str, Any]()
     modules = program_modules(entry)
-    told: dict[str, Any] = {} if modules == PROGRAM_MODULES else {"modules": modules}
-    return told | ({"keeps_variables": True} if _keeps_variables(entry) else {})
+    if protocol.writes_programs and modules != PROGRAM_MODULES:
+        told["modules"] = modules
+    # The prompt of json shows the form of a program in place of that description.
+    if _keeps_variables(entry) and (protocol.writes_programs or isinstance(protocol, JsonText)):
+        told["keeps_variables"] = True
+    return told
 
 
 def _keeps_variables(entry: Entry | None) -> bool:

@@ -19,10 +19,13 @@ from toolwire.protocols.samples import Samples, finish_of, sample_calls, sample_
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 
-def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+def describe_json_text(
+    tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short", keeps_variables: bool = False
+) -> str:
     """Returns the system prompt: the form of a call, the tools with one line per parameter, and an example.
 
-    `thought="full"` asks for a few lines before the calls; the default asks for none.
+    `thought="full"` asks for a few lines before the calls; the default asks for none. With `keeps_variables`, the form
+    of a program ends with the sentence that a program has the variables of earlier ones.
 
     Raises:
         ConfigurationError: The language or the thought style is unknown.
@@ -38,7 +41,8 @@ def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thoug
     listed = _listed(known)
     heading = f"{words.tools_heading}\n" if listed else ""
     examples = _examples(sample_calls(listed), words) if listed else ""
-    sections = [_rules(words, thought, finish_of(known), has_form=not listed), heading + _tools(known, words), examples]
+    described = heading + _tools(known, words, keeps_variables=keeps_variables)
+    sections = [_rules(words, thought, finish_of(known), has_form=not listed), described, examples]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -59,10 +63,12 @@ def _listed(tools: Sequence[Tool]) -> list[Tool]:
     return [tool for tool in tools if tool.name != CODE_EXECUTION]
 
 
-def _tools(tools: Sequence[Tool], words: JsonWording) -> str:
+def _tools(tools: Sequence[Tool], words: JsonWording, *, keeps_variables: bool = False) -> str:
     listed = _listed(tools)
     lines = "\n".join(tool_text(tool) for tool in listed)
-    program = _program(listed, words) if len(listed) < len(tools) else ""
+    program = ""
+    if len(listed) < len(tools):
+        program = "\n".join([_program(listed, words), *([words.kept_variables] if keeps_variables else [])])
     return "\n\n".join(section for section in (lines, program) if section)
 
 

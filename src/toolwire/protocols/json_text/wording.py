@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolwire.protocols.attp.wording import WORDINGS as ATTP_WORDINGS
 from toolwire.protocols.base import Language, Thought
 
 
@@ -24,6 +25,7 @@ class JsonWording:
     no_tools: str
     program: str
     """Used if programs are offered. `{}` is replaced by the example's code."""
+    kept_variables: str
     example: str
     made_up: str
     """Marks an example whose tool is not offered."""
@@ -54,6 +56,7 @@ _ENGLISH = JsonWording(
         "tool is a function, called by keyword; assign what you want to read to `__result__`:\n"
         "```python\n{}```"
     ),
+    kept_variables=ATTP_WORDINGS["en"].kept_variables,
     example="## Examples",
     made_up="`{}` is not offered.",
     request="Use {}.",
@@ -77,6 +80,7 @@ _CHINESE = JsonWording(
         "任务需要多次调用时，可以改为只回复一个完成全部调用的 Python 程序。程序里每个工具都是函数，按参数名调用；"
         "把想读到的内容赋给 `__result__`：\n```python\n{}```"
     ),
+    kept_variables=ATTP_WORDINGS["zh"].kept_variables,
     example="## 示例",
     made_up="`{}` 并不可用。",
     request="使用 {}。",

@@ -3,11 +3,12 @@
 import datetime
 import json
 from decimal import Decimal
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .values import DEPTH_LIMIT, TAG, VALUE, NotData, kind_of, tag, untag
 from .wire import dump, encode, size_of
+from .world import dates
 from .world.source import FILENAME, Earlier
 
 SOURCE = "source"
@@ -105,11 +106,34 @@ class _Room:
         elif kind in (list, tuple, set, frozenset):
             for item in value:
                 left = self._count(item, left, depth - 1)
-        elif kind not in _SCALARS:
-            raise _LeftOut(kind.__name__)
+        elif reason := _reason_against(value):
+            raise _LeftOut(reason)
         if left < 0:
             raise _LeftOut("too large")
         return left
+
+
+def _reason_against(value: Any) -> str:
+    """Returns why a value without parts cannot be kept; empty if it can."""
+    kind = kind_of(value)
+    if value is dates.datetime or issubclass(kind, ModuleType):
+        return "module"
+    if kind not in _SCALARS:
+        return kind.__name__
+    if kind in (datetime.datetime, datetime.time):
+        # Its text has the offset of a zone, and neither the name nor the rules.
+        if value.tzinfo is not None and not _is_offset(value.tzinfo):
+            return f"{kind.__name__} with a named zone"
+        if value.fold:
+            return f"{kind.__name__} with fold=1"
+    return ""
+
+
+def _is_offset(zone: datetime.tzinfo) -> bool:
+    """True if the zone is nothing but an offset from UTC. Zones with the same offset are equal; their `repr` is not."""
+    if kind_of(zone) is not datetime.timezone:
+        return False
+    return repr(zone) == repr(datetime.timezone(zone.utcoffset(None) or datetime.timedelta()))
 
 
 def _is_source(item: Any) -> bool:

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from .failures import mistakes, tracebacks
@@ -130,8 +130,9 @@ class Stage:
         lines = "\n".join((source, *earlier.functions))
         tracebacks.seed(lines)
         try:
-            self._execute(prepare(source, self._tools.names, self._paths, self._importer.names, earlier))
-            frame = self._result()
+            prepared = prepare(source, self._tools.names, self._paths, self._importer.names, earlier)
+            self._execute(prepared)
+            frame = self._result(prepared.code)
         except ChannelClosed:
             raise
         except BaseException as error:  # noqa: BLE001 - any exception of a program is its outcome
@@ -157,13 +158,13 @@ class Stage:
             if request.code not in (None, 0):
                 raise
 
-    def _result(self) -> bytes:
+    def _result(self, code: CodeType) -> bytes:
         names = self._names
         if RESULT in names:
             return self._result_frame(names[RESULT])
         trailing = names.get(TRAILING)
         if trailing is None:
-            return encode(f'["result",false,{dump(mistakes.missing_result(names))},', None, _END_CAP)
+            return encode(f'["result",false,{dump(mistakes.missing_result(names, code))},', None, _END_CAP)
         try:
             return self._result_frame(trailing)
         except TypeError:

@@ -4,9 +4,11 @@ A text is a template for the groups of its pattern, or a function of the match a
 empty text when the mistake does not apply. The order counts: the first mistake with a text wins.
 """
 
+import dis
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import CodeType, FunctionType
 from typing import Any
 
 from . import scene
@@ -264,15 +266,24 @@ def hint(error: BaseException, scene: Scene) -> str:
     return ""
 
 
-def missing_result(names: Mapping[str, Any]) -> str:
-    """Returns the notice for a program without output that assigned a name like `__result__`; else an empty text."""
+def missing_result(names: Mapping[str, Any], code: CodeType) -> str:
+    """Returns the notice for a program without output that assigned a name like `__result__`; else an empty text.
+
+    `names` also holds tools, and what earlier programs left. `code` is the program's; it defines their functions too.
+    """
     for name in ("result", "results", "_result", "__result", "_result_", "answer", "output"):
-        if name in names:
+        if name in names and type(names[name]) is not FunctionType and _assigns(code, name):
             return (
                 f"The program ended without output and without a result. It assigned `{name}`: "
                 "write `__result__ = " + name + "`, or print it."
             )
     return ""
+
+
+def _assigns(code: CodeType, name: str) -> bool:
+    return any(
+        one.opname in ("STORE_NAME", "STORE_GLOBAL") and one.argval == name for one in dis.get_instructions(code)
+    )
 
 
 def _text(text: Text, found: re.Match[str], scene: Scene) -> str:
