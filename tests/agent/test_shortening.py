@@ -152,7 +152,7 @@ ELIDED: dict[str, list[Any]] = {
             "parts": [{"function_response": {"id": "call_0", "name": "look", "response": {"output": LINE}}}],
         }
     ],
-    "json": [{"role": "user", "content": LINE.replace("5,000", "5,064")}],
+    "json": [{"role": "user", "content": LINE.replace("5,000", "5,069")}],
 }
 
 

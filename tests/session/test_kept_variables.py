@@ -25,6 +25,7 @@ from toolwire.journal.ledger import forms
 from toolwire.permission.approval import DecisionRefused
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore, ScriptedModel
+from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, VariablesChange
 
 ANN = Caller(principal="ann", agent="clerk", tenant="acme")
@@ -178,7 +179,8 @@ def test_without_a_principal_they_stay_in_the_session_object(store: RunStore) ->
 @pytest.mark.threat(25)
 def test_the_labels_of_what_a_program_has_read_stay_on_the_conversation(store: RunStore) -> None:
     sent: list[str] = []
-    for labels, is_sent in ((["private", "untrusted"], False), ([], True)):
+    labelled: tuple[tuple[list[Label], bool], ...] = ((["private", "untrusted"], False), ([], True))
+    for labels, is_sent in labelled:
         sent.clear()
 
         def mail() -> str:
