@@ -420,18 +420,31 @@ def test_programs_below_one_thought_are_one_call_each() -> None:
     ]
 
 
+@pytest.mark.parametrize("program", ["f({})", "print(f({}))"])
+def test_programs_below_one_thought_need_no_result_and_each_runs_once(program: str) -> None:
+    first, second = program.format(1), program.format(2)
+    tables = [TABLE.replace("x = other()\n__result__ = x", code) for code in (first, second, first)]
+    parsed = ATTP.parse("thought = 't'\n" + "".join(tables))
+    assert [call.arguments["code"] for call in parsed.calls] == [f"{first}\n", f"{second}\n"]
+    assert [problem.message for problem in parsed.problems] == [
+        "[tool_call] stands 3 times: each program was run on its own.",
+        "The same program stands in several documents; it runs once.",
+    ]
+    # A program that its own quotes cut short may hold the second one.
+    assert not ATTP.parse("thought = 't'\n" + TABLE.replace("__result__ = x", "y = ") + tables[1]).calls
+
+
 @pytest.mark.parametrize(
     "rest",
     [
         TABLE + "Request: go on\nReply:\n" + OTHER,
         "Request: go on\n" + TABLE,
-        WHOLE[WHOLE.index("[tool_call]") :],
         TABLE[: TABLE.rindex("'''")],
         TABLE.replace("success", "fail"),
         TABLE.replace("x = other()", "x = ("),
         TABLE.replace("status", "extra = 1\nstatus"),
     ],
-    ids=["goes on", "after prose", "the same", "cut off", "a failure", "no Python", "another key"],
+    ids=["goes on", "after prose", "cut off", "a failure", "no Python", "another key"],
 )
 def test_the_control_any_other_rest_is_left_out(rest: str) -> None:
     parsed = ATTP.parse(WHOLE + rest)

@@ -48,11 +48,9 @@ def calls_in(name: str, text: str, tools: list[Tool]) -> Found | None:
 def _told(text: str, programs: list[str]) -> list[str]:
     """What a reply of several programs is told: each runs, unless two of them are the same."""
     written = len(re.findall(r"^\[tool_call\]$", text, re.MULTILINE))
-    if written == 1:
-        return []
-    if len(programs) == 1:
-        return [f"Only the first of {written} documents was run."]
-    return [f"[tool_call] stands {written} times: each program was run on its own."]
+    several = f"[tool_call] stands {written} times: each program was run on its own."
+    doubled = "The same program stands in several documents; it runs once."
+    return [several] * (len(programs) > 1) + [doubled] * (len(programs) < written)
 
 
 def program_calls(code: str, tools: list[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -70,16 +70,51 @@ def test_no_call_comes_out_of_what_is_quoted(protocol: CallingProtocol, around: 
     assert (reply.calls, streamed(protocol, text, 3)) == ((), (reply, []))
 
 
+@BOTH
+@pytest.mark.parametrize("tag", ["tool_call", "call"])
+@pytest.mark.parametrize(
+    ("form", "call"),
+    [
+        ("<{0}><name>search</name></{0}>", ("search", {})),
+        ("<{0}><name>search</name><query>a</query></{0}>", ("search", {"query": "a"})),
+        ("<{0} name='search'><query>a</query></{0}>", ("search", {"query": "a"})),
+        ("<{0} name='find'><params><query>a</query></params></{0}>", ("find", {"query": "a"})),
+        ("```xml\n<{0}><name>find</name></{0}>\n```", ("find", {})),
+    ],
+)
+def test_damaged_calls_are_read_alike_with_both_tags(
+    protocol: CallingProtocol, tag: str, form: str, call: tuple[str, dict[str, str]]
+) -> None:
+    text = form.format(tag)
+    reply = protocol.parse(text, [search])
+    assert [(found.name, dict(found.arguments)) for found in reply.calls] == [call]
+    for size in (1, 1_000):
+        assert streamed(protocol, text, size)[0] == reply
+
+
 @pytest.mark.parametrize(
     "text",
-    ["<call>", "<call><city>Oslo</city></call>", written("call")[:-20], "<call>{}</call>", "<call><name>search</name>"],
+    [
+        "<call>",
+        "<call>hello</call>",
+        "<call><city>Oslo</city></call>",
+        written("call")[:-20],
+        "<call>{}</call>",
+        "<call><name>search</name>",
+    ],
 )
 def test_an_unread_call_in_the_tag_of_the_prompt_is_never_an_answer(text: str) -> None:
     assert CALL.parse(text, [search]).is_refused
 
 
 @pytest.mark.parametrize(
-    "text", ["<calls><call><from>Ada</from></call></calls>", "Use <call> here.", "<call>Ada</call>"]
+    "text",
+    [
+        "<calls><call><from>Ada</from></call></calls>",
+        "Use <call> here.",
+        "<call>Ada</call>",
+        "<call name='Ada'>5</call>",
+    ],
 )
 def test_the_control_xml_of_another_kind_is_an_answer(text: str) -> None:
     assert XML.parse(text, [search]).text == text

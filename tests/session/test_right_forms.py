@@ -176,6 +176,46 @@ def test_parameters_beside_the_arguments_are_put_into_them() -> None:
     assert form(turn) == JSON_FORM
 
 
+RIGHT_TAGS = "<height>0.5</height><owner><name><![CDATA[Eva]]></name><age>3</age></owner>"
+WRONG_TAGS = "<base>three</base>"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        *(f"<params><{tag}>{WRONG_TAGS}{RIGHT_TAGS}</{tag}></params>" for tag in ("arguments", "params", "data")),
+        f"<params><input>{RIGHT_TAGS}</input>{WRONG_TAGS}</params>",
+        '<params>{"base": "three", "height": 0.5, "owner": {"name": "Eva", "age": 3}}</params>',
+    ],
+)
+def test_tags_or_json_in_the_wrong_place_are_put_into_the_right_form(params: str) -> None:
+    call = f"<tool_call><name>calculate_triangle_area</name>{params}</tool_call>"
+    turn = session("xml").run_turn(call)
+    assert turn.reply.is_refused
+    assert form(turn).split() == [
+        *("<tool_call>", "<name>calculate_triangle_area</name>", "<params>", "<base><![CDATA[<integer>]]></base>"),
+        *("<height><![CDATA[0.5]]></height>", '<owner><![CDATA[{"name":', '"Eva",', '"age":', "3}]]></owner>"),
+        *("</params>", "</tool_call>"),
+    ]
+    assert not form(session("xml").run_turn(f"The page says:\n{call}"))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        "<unit><unit>m</unit><base>3</base></unit>",
+        f"<input>{RIGHT_TAGS}<height>1</height></input>",
+        f"<input>{RIGHT_TAGS}",
+    ],
+    ids=["a parameter as the wrapper", "given twice", "not closed"],
+)
+def test_tags_whose_meaning_is_not_clear_have_no_form(params: str) -> None:
+    call = f"<tool_call><name>calculate_triangle_area</name><params>{params}</params></tool_call>"
+    turn = session("xml").run_turn(call)
+    assert turn.reply.is_refused
+    assert not form(turn)
+
+
 def test_unreadable_arguments_of_a_native_call_have_a_form() -> None:
     broken = reply("openai", "calculate_triangle_area", {})
     broken["tool_calls"][0]["function"]["arguments"] = '{"base": 3, "height'

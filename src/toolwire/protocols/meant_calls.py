@@ -21,6 +21,7 @@ from toolwire.protocols.right_call import RightCall, has_blank
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument
 from toolwire.protocols.xml.markup import OPENING, attributes, is_empty
+from toolwire.protocols.xml.nested_calls import read_nested_calls
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 
@@ -81,6 +82,8 @@ def _meant(text: str, known: KnownTools) -> list[ToolCall]:
         foreign = None
     if foreign is not None:
         return list(foreign.calls) if len(foreign.spans) == 1 and is_all(text, *foreign.spans[0]) else []
+    if nested := read_nested_calls(text, known):
+        return nested
     text = _between_marks(text)
     return list(_in_json(text, known) if text[:1] in ("{", "[") else _in_attributes(text, known))
 

@@ -44,7 +44,7 @@ def read_more_documents(text: str, start: int, programs: CompileBudget) -> MoreD
         if documents and is_request(text, position):
             return MoreDocuments(documents=tuple(documents), rest=position)
         found = next(_documents(text, position), None)
-        if found is None or not _is_program(found[0], programs):
+        if found is None or not is_program(found[0], programs):
             return None
         documents.append(found[0])
         position = found[1]
@@ -64,7 +64,8 @@ def _documents(text: str, start: int) -> Iterator[tuple[Mapping[str, Any], int]]
             return
 
 
-def _is_program(document: Mapping[str, Any], programs: CompileBudget) -> bool:
+def is_program(document: Mapping[str, Any], programs: CompileBudget) -> bool:
+    """True if the document has a program that could be Python, and nothing else."""
     code = code_of(document)
     try:
         return code is not None and programs.compiles(code)

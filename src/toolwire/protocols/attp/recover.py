@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
 from toolwire.protocols.attp.layout import HEADER, STRUCTURE, AttpLayout, find_layout, is_fence, is_request, line_end
-from toolwire.protocols.attp.more_documents import code_of, read_more_documents
+from toolwire.protocols.attp.more_documents import code_of, is_program, read_more_documents
 from toolwire.protocols.attp.value_reader import ValueReader
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
@@ -150,53 +150,61 @@ class _Documents:
             Refusal: It is not clear which document is meant.
         """
         position = second.start()
-        if is_next and not self.prose and (second["key"] or "").lower() == "thought":
-            found = self._sequence(position)
-            if found is not None:
-                return found
+        found = None
+        if not (self.prose or self.layout.prose_before or self.layout.fence):
+            if second["header"]:
+                found = self._programs(position)
+            elif is_next and second["key"].lower() == "thought":
+                found = self._sequence(position)
+        if found is not None:
+            return found
         self._check_first_is_meant(second)
-        more = self._programs(position) if second["header"] and not self.prose else ()
-        if more:
-            self._note(f"[tool_call] stands {len(more) + 1} times: each program was run on its own.", position)
-            return replace(self._found(""), more=more)
         self._note_rest(1, position)
         return self._found("")
 
     def _sequence(self, start: int) -> _Recovered | None:
         """Returns the first document with the programs behind it. None if it, or the text from `start`, is no such."""
-        first = code_of({**self.top, "tool_call": self.table or {}})
-        if first is None or self.layout.prose_before or self.layout.fence:
-            return None
-        found = read_more_documents(self.layout.text, start, self.reader.programs)
+        first = self._first_document()
+        found = None if code_of(first) is None else read_more_documents(self.layout.text, start, self.reader.programs)
         if found is None:
             return None
-        programs: dict[str, Mapping[str, Any]] = {first.strip(): self.top}
-        for document in found.documents:
-            programs.setdefault((code_of(document) or "").strip(), document)
-        more = tuple(programs.values())[1:]
+        programs = _distinct([first, *found.documents])
         written = len(found.documents) + 1
         if len(programs) > 1:
             message = f"{len(programs)} documents have programs: each runs once the one before it has finished."
             self._note(message, start)
-        if len(programs) < written:
-            self._note("The same program stands in several documents; it runs once.", start)
+        self._note_doubles(written - len(programs), start)
         if found.rest is not None:
             self._note_rest(written, found.rest)
-        return replace(self._found(""), more=more, is_sequence=bool(more))
+        return replace(self._found(""), more=programs[1:], is_sequence=len(programs) > 1)
 
-    def _programs(self, start: int) -> tuple[Mapping[str, Any], ...]:
-        """Returns the documents from here to the end, if they are whole programs that differ from each other."""
+    def _programs(self, start: int) -> _Recovered | None:
+        """Returns the first document with the programs from `start` to the end, which have no thoughts of their own.
+
+        None if one of them is not a whole program. The first must be one too: none of them waits for another.
+        """
         text = self.layout.text
         starts = [found.start() for found in HEADER.finditer(text, start)]
-        tables = [{**self.top, "tool_call": self.table or {}}]
+        tables: list[Mapping[str, Any]] = [self._first_document()]
         for begin, end in pairwise([*starts, len(text)]):
             try:
                 tables.append(load_toml(text[begin:end]))
             except (tomllib.TOMLDecodeError, Refusal):
-                return ()
-        codes = [code_of(document) for document in tables]
-        is_whole = all(code is not None and self.reader.programs.has_result(code) for code in codes)
-        return tuple(tables[1:]) if is_whole and len(set(codes)) == len(codes) else ()
+                return None
+        if not all(is_program(document, self.reader.programs) for document in tables):
+            return None
+        programs = _distinct(tables)
+        if len(programs) > 1:
+            self._note(f"[tool_call] stands {len(tables)} times: each program was run on its own.", start)
+        self._note_doubles(len(tables) - len(programs), start)
+        return replace(self._found(""), more=programs[1:])
+
+    def _first_document(self) -> Mapping[str, Any]:
+        return {**self.top, "tool_call": self.table or {}}
+
+    def _note_doubles(self, count: int, position: int) -> None:
+        if count:
+            self._note("The same program stands in several documents; it runs once.", position)
 
     def _found(self, prose_after: str) -> _Recovered:
         document = self.top if self.table is None else {**self.top, "tool_call": self.table}
@@ -273,6 +281,14 @@ class _Documents:
     def _note(self, message: str, position: int, *, is_loss: bool = False) -> None:
         place = line(self.layout.text, position)
         self.reader.problems.append(Problem(message=message, repaired=True, place=place, is_loss=is_loss))
+
+
+def _distinct(documents: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Returns the documents without those whose program stands in an earlier one."""
+    programs = dict[str, Mapping[str, Any]]()
+    for document in documents:
+        programs.setdefault((code_of(document) or "").strip(), document)
+    return tuple(programs.values())
 
 
 def _json(text: str) -> dict[str, Any] | None:

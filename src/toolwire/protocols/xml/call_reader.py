@@ -261,6 +261,25 @@ class CallReader:
         return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line(self._text, closing.start()))
 
 
+_NAMES_TOOL = re.compile(r"\s*+<name>[^<>]{1,300}+</name>")
+_BEGINS_BLOCK = re.compile(rf"\s*+<(?:{BLOCK_TAGS})(?:\s[^<>]*+)?+>")
+_BEGINS_TAG = re.compile(r"\s*+<[^\W\d]")
+
+
+def begins_call(text: str, start: int, position: int, known: Known) -> bool:
+    """True if a `<call>` from `start` to `position` is one of a tool. XML of other kinds may have such elements.
+
+    A call begins with `<name>`, or has a name as an attribute and the parameters inside.
+    """
+    if _NAMES_TOOL.match(text, position):
+        return True
+    opening = OPENING.match(text, start)
+    name = None if opening is None else attributes(opening).get("name")
+    if name is None:
+        return False
+    return _BEGINS_BLOCK.match(text, position) is not None or bool(known(name) and _BEGINS_TAG.match(text, position))
+
+
 _END_AND_TAG = re.compile(r"\]\]>\s*+</")
 _DOUBLE_END = re.compile(r"\]\]>\s*+\]\]>(?!\s*+<!\[CDATA\[)")
 

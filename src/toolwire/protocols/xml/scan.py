@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import is_json, line
-from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, end_of_unread
+from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, begins_call, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, CDATA, CDATA_END, SPLIT_END, CallTag, Repairs
 from toolwire.vocabulary.calls import Problem
 
@@ -39,10 +39,10 @@ _FRONT = r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+"
 _NAMES_TOOL = rf"\s*+<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})"
 _BEGINS_CALL: dict[CallTag, re.Pattern[str]] = {
     "tool_call": re.compile(rf"{_FRONT}<(?:tool_call\b[^<>]*+|call>{_NAMES_TOOL}|name|fail)>", re.DOTALL),
-    "call": re.compile(rf"{_FRONT}<(?:(?:{CALL_TAGS})(?:\s[^<>]*+)?+|name|fail)>", re.DOTALL),
+    "call": re.compile(rf"{_FRONT}<(?:(?:{CALL_TAGS})(?:[\s/][^<>]*+)?+|name|fail)>", re.DOTALL),
 }
 """Matches the beginning of a fence that may hold calls. XML of other kinds may have elements named `call`."""
-_TOOL_NAME = re.compile(_NAMES_TOOL)
+_OWN_ELEMENT = re.compile(r"<call(?:\s[^<>]*+)?+>.*</call>", re.DOTALL)
 _TAG_OR_END = re.compile(r"\s*+(?:[<{]|\Z)")
 _BLOCK_CUT = re.compile(r"\s*+(?:<[a-z]*+)?+\Z")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
@@ -149,6 +149,8 @@ class _Scan:
                     place=line(self.text, position),
                     text=text,
                 )
+        if self.tag == "call" and _OWN_ELEMENT.fullmatch(text):
+            raise Refusal("<call> has no call in it. Write <name> and <params> in it, or the answer without the tag.")
         if not text:
             raise Refusal("The reply is all thinking." if self.thoughts else "The reply is empty.")
 
@@ -206,7 +208,9 @@ class _Scan:
 
     def _call(self, mark: re.Match[str]) -> int:
         is_other = mark["tag"] != self.tag and mark["tag"] != "tool_call"
-        if not (_TOOL_NAME if is_other else _TAG_OR_END).match(self.text, mark.end()):
+        if not _TAG_OR_END.match(self.text, mark.end()) or (
+            is_other and not begins_call(self.text, mark.start(), mark.end(), self.known)
+        ):
             return mark.end()  # the tag is only mentioned, or one of another XML
         return self._add(mark.start(), lambda reader: reader.wrapped(mark.start(), mark.end()))
 
@@ -326,12 +330,12 @@ class _Scan:
     def _fence(self, mark: re.Match[str]) -> int:
         if self.fence is not None:
             return self._between_fences(mark)
-        if self.fenced is None and not self.calls and _BEGINS_CALL[self.tag].match(self.text, mark.end()):
-            self.fenced = mark.start()
+        if self.fenced is None and not self.calls and _BEGINS_CALL["call"].match(self.text, mark.end()):
             before = "".join([*self.pieces, self.text[self.taken : mark.start()]])
             if not before.strip() and self._takes_fences(mark):
-                self.fenced = None
                 return len(self.text)
+            if _BEGINS_CALL[self.tag].match(self.text, mark.end()):
+                self.fenced = mark.start()
         return next((found.end() for found in self._closings(mark)), len(self.text))
 
     def _closings(self, mark: re.Match[str]) -> Iterator[re.Match[str]]:

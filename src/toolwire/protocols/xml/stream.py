@@ -16,6 +16,7 @@ from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.text_stream import TextStream
+from toolwire.protocols.xml.call_reader import begins_call
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
 from toolwire.protocols.xml.parse import Schemas, read_xml
@@ -45,7 +46,6 @@ _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[^\n`]*+\n")
 _SPAN = re.compile(r"(`{1,2})(?!`)[^`\n]*+\1(?!`)")
 _ORDINARY = re.compile(r"[^<`~\n]++|\n")
 _SPACE = re.compile(r"\s*+")
-_NAMES_TOOL = re.compile(rf"<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})>")
 _NAME = re.compile(r"<name>([^<>]{1,300}+)</name>")
 _BLOCK = re.compile(rf"<({BLOCK_TAGS})>")
 _QUOTES = "\"'“‘«「『"
@@ -171,7 +171,7 @@ class XmlStream(TextStream):
         if kind == "call" and following[:1] != "<":
             return self._say(mark.end())
         is_other = self._call_tag != self._own_tag and self._call_tag != "tool_call"
-        if is_other and not _NAMES_TOOL.match(following):
+        if is_other and not begins_call(self._held, mark.start(), mark.end(), self._schemas.parameters):
             # XML of other kinds may have elements named `call`.
             is_begun = len(self._held) < _HELD_MAX and _BEGUN.match(following) is not None
             return False if is_begun else self._say(mark.end())

@@ -47,11 +47,15 @@ def read_tags(text: str, schema: Any, root: Mapping[str, Any], leaf: Leaf) -> An
     Raises:
         Refusal: The text has no such reading.
     """
-    return _Tags(root=root, leaf=leaf).value(_parsed(text), schema)
+    return _Tags(root=root, leaf=leaf).value(parse_tags(text), schema)
 
 
-def _parsed(text: str) -> Element:
-    """Returns the tags of a text below one element without a name."""
+def parse_tags(text: str) -> Element:
+    """Returns the tags of a text below one element without a name.
+
+    Raises:
+        Refusal: They are not well-formed, have attributes or are nested too deep.
+    """
     top = Element(name="")
     is_open, position = [top], 0
     while position < len(text):
