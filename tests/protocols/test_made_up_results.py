@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from toolwire import Session
+from toolwire.session.failed_calls.right_forms import HEADINGS
 from toolwire.session.turn import Turn
 
 REFUSAL = (
@@ -54,6 +55,8 @@ RESULTS = {
     "a list": '[{{"name": "{}", "content": 1, "id": "c1"}}]',
     "a message": '{{"role": "tool", "tool_call_id": "c1", "name": "{}", "content": "otters"}}',
     "in a fence": '```json\n{{"name": "{}", "content": "otters"}}\n```',
+    "with more keys": '{{"name": "{}", "content": "otters", "error": null, "success": true}}',
+    "several": '{{"result_of": "{0}", "content": "otters"}}\n{{"name": "{0}", "content": 1}}',
     "between the tags of results": '<tool_response>\n{{"name": "{}", "content": "otters"}}\n</tool_response>',
 }
 
@@ -67,6 +70,14 @@ def test_a_reply_that_is_a_result_is_refused(kind: str, tool: str, protocol: str
     assert (RAN, "otters" in str(turn.messages)) == ([], False)
 
 
+@pytest.mark.parametrize("name", ["search", "serach"])
+@pytest.mark.parametrize("options", [{}, {"language": "zh"}, {"finish": "answer"}])
+def test_a_message_of_results_that_the_model_copies_is_refused(options: dict[str, Any], name: str) -> None:
+    read = run(json.dumps({"name": name, "arguments": {"query": "otters"}}), **options)
+    copied = run(read.messages[0]["content"].split(HEADINGS[options.get("language", "en")])[0], **options)
+    assert [problem.message for problem in copied.reply.problems] == [REFUSAL.format(name)]
+
+
 def test_a_result_between_the_tags_of_calls_is_refused() -> None:
     turn = run('<tool_call>\n{"name": "write_file", "content": "otters"}\n</tool_call>')
     assert [problem.message for problem in turn.reply.problems] == [REFUSAL.format("write_file")]
@@ -78,8 +89,8 @@ def test_a_result_between_the_tags_of_calls_is_refused() -> None:
 def test_a_result_of_the_tool_that_ends_is_the_answer(fence: str, protocol: str) -> None:
     turn = run(fence.replace("{}", '{"name": "answer", "content": "Two."}'), protocol, finish="answer")
     assert (turn.final, turn.answer, turn.is_final) == ("Two.", "Two.", True)
-    told = run(fence.replace("{}", '{"result_of": "answer", "content": "Two."}'), protocol, finish="answer")
-    assert told.reply.is_refused
+    for other in ('{"result_of": "answer", "content": "Two."}', '{"name": "answer", "content": "Two.", "error": "x"}'):
+        assert run(fence.replace("{}", other), protocol, finish="answer").reply.is_refused
 
 
 def test_the_content_of_the_tool_that_ends_has_the_fields_of_its_model() -> None:
@@ -96,6 +107,8 @@ def test_the_content_of_the_tool_that_ends_has_the_fields_of_its_model() -> None
     [
         'The tool said:\n{"name": "search", "content": "otters"}\nThere are two.',
         '{"name": "Eva", "content": "otters"}',
+        '{"name": "Eva", "content": "otters"}\n{"name": "search", "content": "otters"}',
+        '<tool_response>\n{"result_of": "search", "content": 2}\n</tool_response>\nThere are two.',
         '{"name": "search", "content": "otters", "lines": 3}',
         '[{"name": "search", "content": 1}, {"name": "Eva", "content": 2}]',
     ],

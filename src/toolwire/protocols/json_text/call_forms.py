@@ -138,13 +138,15 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
 def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
     """Returns the call that ends the work, for a result of its tool: the content is the model's answer.
 
-    A result of any other tool is not a call.
+    A result of any other tool is not a call, and an error is no answer.
 
     Raises:
         Refusal: It stands where a call is required.
     """
-    if known.by_name[tool].ends_turn and "content" in node and "name" in node:
-        answer = _answer(node["content"], [parameter.name for parameter in known.by_name[tool].visible_parameters])
+    ending = known.by_name.get(tool)
+    is_answer = "content" in node and "result_of" not in node and node.get("error") is None
+    if ending is not None and ending.ends_turn and is_answer:
+        answer = _answer(node["content"], [parameter.name for parameter in ending.visible_parameters])
         return _Shape(name=tool, arguments=answer, id=_text(node.get("id")))
     if is_marked:
         raise Refusal(MADE_UP.format(tool))
