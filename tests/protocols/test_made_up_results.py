@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from toolwire import Session
+from toolwire.protocols.base import OWN_RESULT
 from toolwire.session.failed_calls.right_forms import HEADINGS
 from toolwire.session.turn import Turn
 
@@ -116,3 +117,34 @@ def test_the_content_of_the_tool_that_ends_has_the_fields_of_its_model() -> None
 def test_other_json_is_an_answer(reply: str) -> None:
     turn = run(reply)
     assert (turn.is_final, turn.answer) == (True, reply)
+
+
+FIRST, SECOND = (f'{{"name": "search", "arguments": {{"query": "{query}"}}}}' for query in ("otters", "9 otters"))
+OWN = '<tool_response>\n{"result_of": "search", "content": 9}\n</tool_response>'
+GONE_ON = {
+    "between tags": f"<tool_call>\n[{FIRST}]\n</tool_call>\n{OWN}\n<tool_call>\n[{SECOND}]\n</tool_call>",
+    "unreadable": f"<tool_call>\n[{FIRST}]\n</tool_call>\n{OWN}\n<function=search>{{9}}</function>",
+    "without tags": f"{FIRST}\n{OWN}\n{SECOND}",
+    "as it is told": f'{FIRST}\n{{"result_of": "search", "content": 9}}\n{SECOND}',
+    "by name": f'{FIRST}\n{{"name": "search", "content": 9}}\n{SECOND}',
+    "in tokens": f"<|tool_call|>{FIRST}\n{OWN}\n<|tool_call|>{SECOND}",
+    "in Python": f"<tool_call>[search(query='otters')]</tool_call>\n{OWN}\n<tool_call>[search(query='9')]</tool_call>",
+    "as ReAct": (
+        'Action: search\nAction Input: {"query": "otters"}\nObservation: 9\nAction: search\nAction Input: {"query":"9"}'
+    ),
+}
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml"])
+@pytest.mark.parametrize("kind", GONE_ON)
+def test_calls_after_a_result_of_the_models_own_are_left_out(kind: str, protocol: str) -> None:
+    turn = run(GONE_ON[kind], protocol)
+    assert (RAN, [problem.message for problem in turn.reply.problems if problem.is_loss]) == (["otters"], [OWN_RESULT])
+
+
+@pytest.mark.parametrize(
+    "reply", [f"{OWN}\n{FIRST}\n{SECOND}", f"{FIRST}\n{SECOND}\n{OWN}", f"<think>{OWN}</think>\n{FIRST}\n{SECOND}"]
+)
+def test_calls_with_no_result_between_them_all_run(reply: str) -> None:
+    turn = run(reply)
+    assert (RAN, turn.reply.problems) == (["otters", "9 otters"], ())

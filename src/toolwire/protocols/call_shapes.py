@@ -32,6 +32,9 @@ _QUOTED = re.compile(
 _QUOTED_TAG = re.compile(r"(?<=[\"'“‘「])<(\w[\w:.\-]{0,63}+)[^<>\n]*+>")
 _CLOSING_QUOTES = {'"': '"', "'": "'", "“": '”"', "‘": "’'", "「": "」"}
 _THOUGHT_OUT = re.compile(rf"</(?:{THINKING})>", re.IGNORECASE)
+_OWN_RESULT = re.compile(
+    rf"(?<![`\"'“‘「])<(?:{_RESULTS})\b[^<>\n]*+>|^[ \t]*+Observation[ \t]*+:", re.MULTILINE | re.IGNORECASE
+)
 _BLANKS = re.compile(r"\s*+")
 _LINE = re.compile(r"[^\n]++")
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\n`]*+)$", re.MULTILINE)
@@ -88,7 +91,7 @@ _ENVELOPES = frozenset(
 
 
 def has_mark(text: str) -> bool:
-    """True if the text contains a mark of some calling format or of a result. The check is cheap and settles most answers."""
+    """True if the text contains a mark of a calling format or of a result. The check is cheap and settles most."""
     return any(mark in text for mark in _MARKS)
 
 
@@ -195,19 +198,8 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
 
 
 _OF_A_RESULT = frozenset(
-    {
-        "content",
-        "error",
-        "id",
-        "role",
-        "type",
-        "tool_call_id",
-        "tool_use_id",
-        "call_id",
-        "success",
-        "status",
-        "is_error",
-    }
+    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
+    | {"tool_call_id", "tool_use_id", "call_id"}
 )
 """Keys beside the tool's name in a result, also in the messages of an API."""
 
@@ -233,6 +225,12 @@ def find_made_up_result(value: Any, known: KnownTools) -> str:
     if isinstance(source, str):
         return named(source, known) or source[:_SAID_LIMIT]
     return named(name, known) if isinstance(name, str) and node.keys() <= {"name", *_OF_A_RESULT} else ""
+
+
+def find_own_result(text: str, start: int, end: int) -> int | None:
+    """Returns the position of a result between two calls, which the model wrote itself. None without one."""
+    found = _OWN_RESULT.search(text, start, end)
+    return None if found is None else found.start()
 
 
 def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) -> bool:

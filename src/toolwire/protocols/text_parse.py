@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.base import OWN_RESULT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import (
     find_call_shape,
     find_made_up_result,
@@ -155,8 +155,8 @@ def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | Non
     else:
         foreign = read_foreign(text, unquoted(text), known)
         found = None if foreign is None else _reply(text, foreign)
-    if found is None:
-        return None
+    if found is None or any(problem.message == OWN_RESULT for problem in found.problems):
+        return found
     rest = rest_of(text, found.calls, has_fences=True)
     refuse_lost_argument(rest, found.calls, known)
     return found if find_call_shape(rest, known) is None else None

@@ -30,8 +30,11 @@ _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
 """Keys beside `function_call` in OpenAI's older assistant message."""
-FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content")
-"""Keys with which a call or its envelope may begin."""
+FIRST_KEYS = (
+    *("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content"),
+    "result_of",
+)
+"""Keys with which a call, its envelope or a result that a model wrote itself may begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
