@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import JSONDecodeError
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, BaseModel
 from toolwire.definition.arguments.problems import COMPLAINT_PROBLEMS_LIMIT
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.from_schema import from_schema
-from toolwire.protocols.right_call import Expression, RightCall, json_form
+from toolwire.protocols.right_call import Expression, RightCall, json_form, load_with_blanks
 
 
 class Card(BaseModel):
@@ -61,12 +62,39 @@ def shown(given: dict[str, Any], function: Any = pay, **options: Any) -> str | N
         ),
         ({"amount": 1, "lines": "nut"}, '{"amount": 1, "lines": <array>}'),
         ({"params": '{"amount": 2, "way": null}'}, '{"amount": 2, "way": null}'),
+        # A parameter that takes no object stands for the wrapper; what no parameter takes is left out.
+        ({"note": {"amount": 1, "more": 2, "zzz": 3}}, '{"amount": 1, "more": 2}'),
+        ({"note": {"zzz": 3}}, '{"amount": <number>, "note": <string or integer>}'),
         # Two objects hold parameters: which one is meant is not known.
         ({"a": {"amount": 1}, "b": {"amount": 2}}, '{"amount": <number>}'),
     ],
 )
 def test_right_values_stay_and_blanks_stand_for_the_others(given: dict[str, Any], expected: str) -> None:
     assert shown(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('{"amount": <integer>, "note": "\\"<string>"}', '{"amount": <number>, "note": "\\"<string>"}'),
+        ('{"amount": 1, "lines": [{"name": <string>, "count": 2}]}', None),
+        ('{"amount": 1, "way": <object>, "more": <value>}', None),
+        ('{"amount": 1, "more": <string or array>, "zzz": <value>}', '{"amount": 1, "more": <value>}'),
+    ],
+)
+def test_blanks_that_a_model_copied_are_blanks_again(written: str, expected: str | None) -> None:
+    assert shown(load_with_blanks(written)) == (expected or written)
+
+
+@pytest.mark.parametrize("written", ['{"amount": <a b>}', '{"amount": <number>', '{"amount": "<number>}', "<", ""])
+def test_what_is_not_json_for_more_than_blanks_is_not_read(written: str) -> None:
+    with pytest.raises(JSONDecodeError):
+        load_with_blanks(written)
+
+
+def test_blanks_are_found_in_linear_time() -> None:
+    with pytest.raises(JSONDecodeError):
+        load_with_blanks('\\"' * 200_000)
 
 
 @pytest.mark.parametrize("count", [COMPLAINT_PROBLEMS_LIMIT, COMPLAINT_PROBLEMS_LIMIT + 1])

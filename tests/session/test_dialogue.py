@@ -9,9 +9,9 @@ import pytest
 
 from toolwire import ConfigurationError, Session, ToolRegistry
 from toolwire.protocols import get
+from toolwire.protocols.outgoing import ENDINGS
 from toolwire.session.dialogue import (
     EARLIER,
-    ENDINGS,
     LEFT_OUT,
     PROGRAMS_LIMIT,
     SAME_PROGRAM,

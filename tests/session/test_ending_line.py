@@ -8,7 +8,8 @@ import pytest
 
 from toolwire import ConfigurationError, Session, ToolCall, protocols
 from toolwire.agent.shortening import split_history
-from toolwire.session.dialogue import ENDINGS, FINISHES, Language
+from toolwire.protocols.base import Language
+from toolwire.protocols.outgoing import ENDINGS, FINISHES
 from toolwire.testing import MemoryStore
 
 NATIVE = [name for name in protocols.names() if protocols.get(name).is_native]

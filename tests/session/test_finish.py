@@ -31,7 +31,8 @@ from toolwire import (
 from toolwire.facade.built_in.finish_tool import finish_entry
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.protocols.base import Language
-from toolwire.session.dialogue import ENDINGS, FINISHES, INSTEAD_OF_TEXT
+from toolwire.protocols.outgoing import ENDINGS, FINISHES
+from toolwire.session.dialogue import INSTEAD_OF_TEXT
 from toolwire.session.finish import TurnFinish
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore

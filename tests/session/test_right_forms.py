@@ -324,6 +324,24 @@ def test_only_tools_that_the_caller_sees_are_named() -> None:
     assert "calculate" not in told(for_all.run_turn(wrong))
 
 
+@pytest.mark.parametrize("source", ["calculat_triangle_area(3)", "tools.area(3)", "area(3)", "help()", "open('x')"])
+def test_no_text_of_a_program_names_a_denied_tool(source: str) -> None:
+    for_all, denied = session("attp"), session("attp", permissions={"calculate_triangle_area": "deny"})
+    assert "calculate_" in told(for_all.run_turn(program(source)))
+    assert "calculate_" not in told(denied.run_turn(program(source)))
+
+
+def test_a_form_that_is_copied_with_its_blanks_keeps_its_values() -> None:
+    copied = session("json").run_turn(JSON_FORM)
+    assert (copied.reply.is_refused, form(copied)) == (True, JSON_FORM)
+    native = reply("openai", "calculate_triangle_area", {})
+    native["tool_calls"][0]["function"]["arguments"] = '{"base": 3, "height": <number>}'
+    copied = session("openai").run_turn(native)
+    assert copied.reply.is_refused
+    assert form(copied) == '{"name": "calculate_triangle_area", "arguments": {"base": 3, "height": <number>}}'
+    assert RAN == []
+
+
 def test_an_argument_that_the_host_gives_is_in_no_form() -> None:
     spec = ToolSpec.from_function(send).bind("text", "secret", default="s3cret")
     turn = Session([spec, calculate_triangle_area], protocol="json").run_turn(reply("json", "send", {"text": "mine"}))

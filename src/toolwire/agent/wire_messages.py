@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.protocols.native.openai import RETURNED_BY
-from toolwire.protocols.outgoing import NOT_RUN
-from toolwire.session.dialogue import SAME_REPLY, is_ending
+from toolwire.protocols.outgoing import NOT_RUN, is_ending
+from toolwire.session.dialogue import SAME_REPLY
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 

@@ -112,6 +112,7 @@ class ProgramHost(Entered, Protocol):
     @property
     def result_limit_bytes(self) -> int | None: ...
     def is_later(self, name: str) -> bool: ...
+    def is_nameable(self, name: str) -> bool: ...
     def loop_calls(self) -> LoopCalls: ...
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]: ...
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome | None]: ...
@@ -271,7 +272,10 @@ class CodeExecution:
         is_told = _READS_DOCSTRINGS.search(source) is not None
         return Program(
             source=source,
-            tools=tuple(program_tool(name, tool, is_told=is_told) for name, tool in inside.tools),
+            tools=tuple(
+                program_tool(name, tool, is_told=is_told, is_nameable=inside.is_nameable(name))
+                for name, tool in inside.tools
+            ),
             limits=limits,
             source_checks=self.source_checks,
             min_isolation=self.min_isolation,
@@ -339,15 +343,16 @@ def _note_left(result: ProgramResult, begun: set[int], running: Sequence[ToolCal
             inside.tell_not_started(made, run_id)
 
 
-def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:
+def program_tool(name: str, tool: Tool, *, is_told: bool, is_nameable: bool = True) -> ProgramTool:
     """Returns a tool as the sandbox describes it to a program; with `is_told` also the annotated signature and
-    docstring.
+    docstring. Hints name it only with `is_nameable`.
     """
     written = program_name(name)
     return ProgramTool(
         name=name,
         program_name=written,
         path=program_path(name),
+        is_nameable=is_nameable,
         signature=signature_line(tool, written) if is_told else "",
         docstring="\n\n".join(sections(tool, lambda _: written)) if is_told else "",
         parameters=tuple(

@@ -23,6 +23,9 @@ CODE_LIMIT_BYTES = 65_536
 CALL_LIMIT = 64
 """Maximum number of calls in one reply."""
 
+OWN_RESULT = "The reply goes on with a result of its own; calls after it were left out."
+"""The problem of a reply in which the model wrote the result of a call itself: later calls depend on it."""
+
 DEPTH_LIMIT = 64
 """Maximum nesting of arrays and tables in a reply. The parsers recurse."""
 

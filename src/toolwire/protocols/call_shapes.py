@@ -32,6 +32,9 @@ _QUOTED = re.compile(
 _QUOTED_TAG = re.compile(r"(?<=[\"'“‘「])<(\w[\w:.\-]{0,63}+)[^<>\n]*+>")
 _CLOSING_QUOTES = {'"': '"', "'": "'", "“": '”"', "‘": "’'", "「": "」"}
 _THOUGHT_OUT = re.compile(rf"</(?:{THINKING})>", re.IGNORECASE)
+_OWN_RESULT = re.compile(
+    rf"(?<![`\"'“‘「])<(?:{_RESULTS})\b[^<>\n]*+>|^[ \t]*+Observation[ \t]*+:", re.MULTILINE | re.IGNORECASE
+)
 _BLANKS = re.compile(r"\s*+")
 _LINE = re.compile(r"[^\n]++")
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\n`]*+)$", re.MULTILINE)
@@ -47,7 +50,7 @@ _TOKEN = (
 )
 _MARKS = (
     *("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to="),
-    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]", "<call"),
+    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]", "<call", "result_of"),
 )
 _Q = "[\"'“”]"
 _SHAPES = re.compile(
@@ -88,7 +91,7 @@ _ENVELOPES = frozenset(
 
 
 def has_mark(text: str) -> bool:
-    """True if the text contains a mark of some calling format. The check is cheap and settles most answers."""
+    """True if the text contains a mark of a calling format or of a result. The check is cheap and settles most."""
     return any(mark in text for mark in _MARKS)
 
 
@@ -194,15 +197,21 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
     return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
 
 
-_OF_A_RESULT = frozenset({"id", "role", "tool_call_id"})
-"""Further keys of a result in the messages of an API."""
+_OF_A_RESULT = frozenset(
+    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
+    | {"tool_call_id", "tool_use_id", "call_id"}
+)
+"""Keys beside the tool's name in a result, also in the messages of an API."""
+
+_SAID_LIMIT = 80
+"""Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
 
 
 def find_made_up_result(value: Any, known: KnownTools) -> str:
-    """Returns the name of the known tool that a JSON value gives as the source of a result; empty for other values.
+    """Returns the tool's name that a JSON value gives as the source of a result; empty for other values.
 
-    A model may write a result itself: as `{"name": TOOL, "content": ...}`, or in the form in which it reads results. Of
-    a list, each item must be one.
+    A model may write a result itself: in the form in which it reads results, for whatever tool, or as
+    `{"name": TOOL, "content": ...}` of a known tool. Of a list, each item must be one.
     """
     if isinstance(value, list):
         names = [find_made_up_result(item, known) for item in cast("list[Any]", value)]
@@ -210,9 +219,18 @@ def find_made_up_result(value: Any, known: KnownTools) -> str:
     if not isinstance(value, dict):
         return ""
     node = cast("dict[str, Any]", value)
-    key = next((key for key in ("result_of", "name") if isinstance(node.get(key), str)), "")
-    is_result = bool(key) and node.keys() - {key, *_OF_A_RESULT} in ({"content"}, {"error"})
-    return named(node[key], known) if is_result else ""
+    if not node.keys() & {"content", "error"}:
+        return ""
+    source, name = node.get("result_of"), node.get("name")
+    if isinstance(source, str):
+        return named(source, known) or source[:_SAID_LIMIT]
+    return named(name, known) if isinstance(name, str) and node.keys() <= {"name", *_OF_A_RESULT} else ""
+
+
+def find_own_result(text: str, start: int, end: int) -> int | None:
+    """Returns the position of a result between two calls, which the model wrote itself. None without one."""
+    found = _OWN_RESULT.search(text, start, end)
+    return None if found is None else found.start()
 
 
 def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) -> bool:

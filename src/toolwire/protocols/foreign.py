@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
-from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import NAME, THINKING, fences, is_all, named
+from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
+from toolwire.protocols.call_shapes import NAME, THINKING, fences, find_own_result, is_all, named
 from toolwire.protocols.fillers import FILLER, OPENS
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
@@ -103,9 +103,10 @@ class Foreign:
 
 
 def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
-    """Reads the calls in another model's format, up to one that cannot be read. None if none can be read.
+    """Reads the calls in another model's format, up to an unreadable one or a result that the model wrote itself.
 
-    Calls in a fence with text around it are skipped. `unquoted` is the text with all quoted parts blanked.
+    None if none can be read. Calls in a fence with text around it are skipped. `unquoted` is the text with all quoted
+    parts blanked.
 
     Raises:
         Refusal: The JSON of a call in such a format is damaged, or its arguments cannot be read.
@@ -127,6 +128,10 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
             if found.start() <= front and alone.read(found.start(), is_marked=False) == len(text):
                 return alone.found([(found.start(), len(text))])
             continue
+        own = find_own_result(text, spans[-1][1], found.start()) if spans else None
+        if own is not None:
+            reader.leave_the_rest(own)
+            break
         action = (found["action"] or "").lower()
         is_marked = name is None and (not action or action.startswith("to=functions."))
         end = reader.read(found.start(), is_marked=is_marked)
@@ -147,6 +152,11 @@ class _ForeignReader:
 
     def found(self, spans: list[tuple[int, int]]) -> Foreign:
         return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), spans=tuple(spans))
+
+    def leave_the_rest(self, position: int) -> None:
+        """Notes that the model wrote a result itself at this position, so that no later call is taken."""
+        place = line(self._text, position)
+        self._problems.append(Problem(message=OWN_RESULT, repaired=True, place=place, is_loss=True))
 
     def read(self, start: int, *, is_marked: bool) -> int | None:
         """Reads a sequence of calls and returns its end. None if it begins with none, or has one of an unknown tool."""

@@ -16,8 +16,7 @@ from toolwire.protocols.call_shapes import fences, find_made_up_result, is_all, 
 from toolwire.protocols.fillers import FILLER, is_filler
 from toolwire.protocols.foreign import read_foreign
 from toolwire.protocols.reading.incoming import match_end
-from toolwire.protocols.reading.strict_json import load_json
-from toolwire.protocols.right_call import RightCall, has_blank
+from toolwire.protocols.right_call import RightCall, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument
 from toolwire.protocols.xml.markup import OPENING, attributes, is_empty
@@ -97,7 +96,7 @@ def _between_marks(text: str) -> str:
 
 def _in_json(text: str, known: KnownTools) -> Iterator[ToolCall]:
     try:
-        value = load_json(text)
+        value = load_with_blanks(text)
     except (json.JSONDecodeError, Refusal):
         return
     yield from _of_value(value, known, _DEPTH)

@@ -8,6 +8,7 @@ from functools import wraps
 from inspect import getattr_static
 from typing import Any, TypeVar, cast
 
+from toolwire.protocols.base import Language
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 
@@ -17,8 +18,23 @@ _Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 NOT_RUN = "Your reply was not run."
 """The first line of each refusal."""
 
+ENDINGS: dict[Language, str] = {
+    "en": "If this answers the request, reply with the answer in plain text.",
+    "zh": "如果这已经能回答请求，就直接用文字回答。",
+}
+FINISHES: dict[Language, str] = {
+    "en": "If this answers the request, call `{}`: it ends your work.",
+    "zh": "如果这已经能回答请求，就调用 `{}` 结束。",
+}
+"""Stand in place of `ENDINGS` if a tool ends the work."""
+
 _WRITES = ("tools_text", "render", "prompt", "format", "refuse", "right_form", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
+
+
+def is_ending(text: str) -> bool:
+    """True for a line that says how to end."""
+    return text in ENDINGS.values() or any(text.startswith(line.partition("`")[0]) for line in FINISHES.values())
 
 
 def unrun_text(reply: Reply) -> str:

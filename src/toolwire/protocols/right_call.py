@@ -7,6 +7,7 @@ values, names of parameters and types, and gives no other value away.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -28,6 +29,9 @@ its own call, and the error must not be as long as the call.
 
 WRAPPERS_LIMIT = 4
 """Maximum number of objects, one in the other, that are taken off the arguments. Models write one or two."""
+
+_BLANK = re.compile(r'"(?:[^"\\]|\\.)*+"?+|<(\w{1,16}(?: or \w{1,16})*+)>', re.DOTALL)
+"""Matches a JSON string, or a blank outside of strings."""
 
 _WORDS = ("string", "integer", "number", "boolean", "array", "object")
 
@@ -104,11 +108,31 @@ def json_form(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def load_with_blanks(text: str) -> Any:
+    """Parses a JSON text into which a model copied blanks of a form. Each is a `Blank` in the value.
+
+    For the making of a form alone: a call with a blank never runs.
+
+    Raises:
+        JSONDecodeError, Refusal: As `load_json`.
+    """
+    marked = _BLANK.sub(lambda found: f'"\\u0000{found[1]}"' if found[1] else found[0], text)
+    return load_json(text) if marked == text else _with_blanks(load_json(marked))
+
+
 def has_blank(value: Any) -> bool:
     """True if a `Blank` is in the value."""
     if isinstance(value, dict):
         return any(map(has_blank, cast("dict[str, Any]", value).values()))
     return any(map(has_blank, cast("list[Any]", value))) if isinstance(value, list) else isinstance(value, Blank)
+
+
+def _with_blanks(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_blanks(item) for name, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_with_blanks(item) for item in cast("list[Any]", value)]
+    return Blank(value[1:]) if isinstance(value, str) and value.startswith("\0") else value
 
 
 class _Mending:
@@ -128,8 +152,8 @@ class _Mending:
             # The wrapper may have the name of a parameter: `{"query": {"query": "x", "limit": 5}}`.
             ((name, value),) = own.items()
             inner = _as_object(value)
-            if name in problems and inner and inner.keys() <= self._fields.keys():
-                own = self._decode(inner)
+            if name in problems and inner and inner.keys() & self._fields.keys():
+                own = self._decode({name: item for name, item in inner.items() if name in self._fields})
                 problems = self._problems(own)
         return None if problems is None else self._fill_blanks(own, problems)
 
@@ -145,8 +169,11 @@ class _Mending:
 
     def _problems(self, own: Mapping[str, Any]) -> dict[str, ProblemKind] | None:
         """Returns the kind of each problem by its place. None if the call as a whole is wrong or cannot be checked."""
-        known = {name: value for name, value in own.items() if not isinstance(value, Expression)}
-        wrong = _kinds((name for name in own if name not in known and name in self._wrong), "invalid")
+        known = {name: value for name, value in own.items() if not isinstance(value, Expression | Blank)}
+        blanks = {name for name, value in own.items() if isinstance(value, Blank)}
+        wrong = _kinds(
+            (name for name in own if name in blanks or (name not in known and name in self._wrong)), "invalid"
+        )
         try:
             invalid = self._tool.find_problems(known)
         except Exception:  # noqa: BLE001 - validators of types are the tool author's code, and may raise anything
@@ -158,7 +185,7 @@ class _Mending:
             return {**wrong, **_kinds(known, "invalid"), **_kinds(required, "missing")}
         if not all(problem.path for problem in invalid.problems):
             return None
-        # The value of an expression is not here, so that it counts as missing.
+        # The value of an expression or a blank is not here, so that it counts as missing.
         for problem in invalid.problems:
             if problem.path in known or problem.path not in own:
                 wrong[problem.path] = problem.kind

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.base import OWN_RESULT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import (
     find_call_shape,
     find_made_up_result,
@@ -26,9 +26,9 @@ from toolwire.protocols.json_text.parse import read_json_text
 from toolwire.protocols.json_text.render import render_json_text
 from toolwire.protocols.leftovers import refuse_lost_argument, refuse_mark, rest_of
 from toolwire.protocols.meant_calls import in_right_form, strip_fence
-from toolwire.protocols.outgoing import keeps_message
-from toolwire.protocols.reading.incoming import line
-from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.outgoing import is_ending, keeps_message
+from toolwire.protocols.reading.incoming import line, match_end
+from toolwire.protocols.reading.strict_json import load_json, load_prefix
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.parse import read_xml
@@ -40,6 +40,7 @@ _Render = Callable[[Sequence[ToolCall]], str]
 
 _RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
 """A result as a JSON model reads it."""
+_SPACE = re.compile(r"\s*+")
 
 _UNREAD = "This has the shape of a call of a tool, and is not in the form that calls are read from. "
 _SHOWN = "This call is not in the form that calls are read from. In that form it is:\n"
@@ -154,8 +155,8 @@ def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | Non
     else:
         foreign = read_foreign(text, unquoted(text), known)
         found = None if foreign is None else _reply(text, foreign)
-    if found is None:
-        return None
+    if found is None or any(problem.message == OWN_RESULT for problem in found.problems):
+        return found
     rest = rest_of(text, found.calls, has_fences=True)
     refuse_lost_argument(rest, found.calls, known)
     return found if find_call_shape(rest, known) is None else None
@@ -193,11 +194,29 @@ def _json_in(text: str) -> Any:
         return None
 
 
-def _results_in(text: str) -> Any:
-    """Returns the JSON value that the text is, or a list of the values if it is nothing but results between tags."""
-    if _RESULT.sub("", text).strip():
-        return _json_in(text)
-    return [_json_in(found) for found in _RESULT.findall(text)]
+def _results_in(text: str) -> list[Any]:
+    """Returns the JSON values that the text is, or those between tags if it is nothing but results.
+
+    The line that says how to end may follow them, as where the model reads results. Empty for any other text.
+    """
+    body, _, last = text.rstrip().rpartition("\n")
+    text = body if is_ending(last) else text
+    if not _RESULT.sub("", text).strip():
+        return [_json_in(found) for found in _RESULT.findall(text)]
+    return _values_in(text.strip())
+
+
+def _values_in(text: str) -> list[Any]:
+    """Returns the JSON values that the text is, one behind the other. Empty if it has anything else."""
+    values, position = list[Any](), 0
+    try:
+        while position < len(text):
+            value, end = load_prefix(text, position)
+            values.append(value)
+            position = match_end(_SPACE, text, end)
+    except (ValueError, Refusal):
+        return []
+    return values
 
 
 def _text(given: Any) -> str:

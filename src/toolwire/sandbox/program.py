@@ -58,6 +58,7 @@ class ProgramTool:
             empty.
         docstring: Its `__doc__` in the program; when this is empty, `__doc__` is the signature.
         path: A dotted name that a program may write too, as `country_info.capital`; empty without one.
+        is_nameable: False for a tool that no hint and no list names, such as one that is denied. A program may call it.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ProgramTool:
     signature: str = ""
     docstring: str = ""
     path: str = ""
+    is_nameable: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -180,7 +180,7 @@ def _lines(source: str) -> list[str]:
 
 
 def _tools_text(tools: tuple[ProgramTool, ...]) -> str:
-    names = [f"`{tool.signature or tool.program_name}`" for tool in tools]
+    names = [f"`{tool.signature or tool.program_name}`" for tool in tools if tool.is_nameable]
     if not names:
         return "There are no tools either: say in the reply that it cannot be done."
     more = f" and {len(names) - _SHOWN_TOOLS} more" if len(names) > _SHOWN_TOOLS else ""

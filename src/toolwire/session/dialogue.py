@@ -16,6 +16,7 @@ from toolwire.definition.naming import program_name
 from toolwire.facade.built_in.kept_variables import KeptVariables
 from toolwire.protocols.base import CallingProtocol, Language, checked
 from toolwire.protocols.native.protocol import refused_results
+from toolwire.protocols.outgoing import ENDINGS, FINISHES
 from toolwire.protocols.text_parse import shows_right_form
 from toolwire.protocols.tool_names import KnownTools, provider_name
 from toolwire.sandbox.report import NOTHING_TO_SHOW
@@ -47,15 +48,6 @@ SAME_CALL = "{!r} was called with the same arguments as before, and it failed on
 EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
 NOT_THERE = "`{}` was set by an earlier program, and is not there any more: set it in this program."
 """Stands in its place if variables are kept: it was not kept, or a program deleted it."""
-ENDINGS: dict[Language, str] = {
-    "en": "If this answers the request, reply with the answer in plain text.",
-    "zh": "如果这已经能回答请求，就直接用文字回答。",
-}
-FINISHES: dict[Language, str] = {
-    "en": "If this answers the request, call `{}`: it ends your work.",
-    "zh": "如果这已经能回答请求，就调用 `{}` 结束。",
-}
-"""Stand in place of `ENDINGS` if a tool ends the work."""
 THE_REST: dict[Language, str] = {
     "en": "If the request needs what was left out, send it now.",
     "zh": "如果请求还需要被略去的部分，现在就发出。",
@@ -228,11 +220,6 @@ def _name_in_replies(tool: str, protocol: CallingProtocol) -> str:
     if protocol.writes_programs:
         return program_name(tool)
     return provider_name(tool) if protocol.is_native else tool
-
-
-def is_ending(text: str) -> bool:
-    """True for a line that says how to end."""
-    return text in ENDINGS.values() or any(text.startswith(line.partition("`")[0]) for line in FINISHES.values())
 
 
 _NOTHING = NOTHING_TO_SHOW.partition(".")[0]

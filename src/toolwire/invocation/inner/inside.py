@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, is_colourless
 from toolwire.definition.tool import Tool
 from toolwire.invocation.inner.shared_run import Run
 from toolwire.invocation.ports import Ports
+from toolwire.invocation.resolve import may_name
 from toolwire.invocation.scope import Path, Scope, read_again
 from toolwire.invocation.tell import tell
 from toolwire.runtime.step import step
@@ -102,6 +103,11 @@ class Inside:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
         entry = self._scope.tools.find(name)
         return entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+
+    def is_nameable(self, name: str) -> bool:
+        """True if a text for the model may name this tool."""
+        entry = self._scope.tools.find(name)
+        return entry is not None and may_name(entry, self._scope)
 
     def _entries(self) -> list[Entry]:
         """Returns the tools that may be called. A composite tool is left out: a program cannot run a program."""

@@ -30,8 +30,11 @@ _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
 """Keys beside `function_call` in OpenAI's older assistant message."""
-FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content")
-"""Keys with which a call or its envelope may begin."""
+FIRST_KEYS = (
+    *("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content"),
+    "result_of",
+)
+"""Keys with which a call, its envelope or a result that a model wrote itself may begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +141,15 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
 def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
     """Returns the call that ends the work, for a result of its tool: the content is the model's answer.
 
-    A result of any other tool is not a call.
+    A result of any other tool is not a call, and an error is no answer.
 
     Raises:
         Refusal: It stands where a call is required.
     """
-    if known.by_name[tool].ends_turn and "content" in node and "name" in node:
-        answer = _answer(node["content"], [parameter.name for parameter in known.by_name[tool].visible_parameters])
+    ending = known.by_name.get(tool)
+    is_answer = "content" in node and "result_of" not in node and node.get("error") is None
+    if ending is not None and ending.ends_turn and is_answer:
+        answer = _answer(node["content"], [parameter.name for parameter in ending.visible_parameters])
         return _Shape(name=tool, arguments=answer, id=_text(node.get("id")))
     if is_marked:
         raise Refusal(MADE_UP.format(tool))

@@ -97,6 +97,8 @@ class JsonLayout:
     """The parts of a reply, in order. Prose is plain text."""
 
     pieces: list[JsonPiece | FencePiece | str] = field(default_factory=list[JsonPiece | FencePiece | str])
+    results: list[int] = field(default_factory=list[int])
+    """The positions of the results between tags that the model wrote itself."""
     thought: str = ""
     problems: list[Problem] = field(default_factory=list[Problem])
 
@@ -228,6 +230,7 @@ class _Walk:
         self._prose(found.start())
         self._think_of("\n".join(piece if isinstance(piece, str) else piece.raw for piece in self.found.pieces))
         self.found.pieces.clear()
+        self.found.results.clear()
         self._prose_from = found.end()
         return found.end()
 
@@ -235,6 +238,7 @@ class _Walk:
         self.found.thought = "\n".join(part for part in (self.found.thought, thought.strip()) if part)
 
     def _result(self, found: re.Match[str]) -> int:
+        self.found.results.append(found.start())
         closing = self.text.find(f"</{found['result']}>", found.end())
         return len(self.text) if closing < 0 else closing
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire.definition.naming import program_name
-from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, Refusal, too_many_calls
+from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, OWN_RESULT, Refusal, too_many_calls
+from toolwire.protocols.call_shapes import find_made_up_result
 from toolwire.protocols.json_text.call_forms import (
     FoundCalls,
     KnownTools,
@@ -80,14 +81,25 @@ class _Taken:
 
 
 def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
-    """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines."""
+    """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines.
+
+    Calls after a result that the model wrote itself are left out: they depend on a value that it made up.
+    """
     pieces = [(place, piece) for place, piece in enumerate(layout.pieces) if isinstance(piece, JsonPiece)]
     marked = [(place, piece) for place, piece in pieces if piece.is_marked]
-    taken = _Taken()
+    results = [*layout.results, *(piece.start for _, piece in pieces if find_made_up_result(piece.value, known))]
+    taken, end = _Taken(), len(text)
     for place, piece in marked or pieces:
+        if piece.start > end:
+            taken.places.add(place)
+            continue
         found = _found(text, piece, known)
         if found is not None:
+            if not taken.calls:
+                end = min((start for start in results if start > piece.start), default=end)
             taken.add(place, found, piece.problems)
+    if any(piece.start > end for _, piece in marked or pieces):
+        taken.problems.append(Problem(message=OWN_RESULT, repaired=True, place=line(text, end), is_loss=True))
     for place, piece in pieces if marked else ():
         if place not in taken.places and _found(text, piece, known):
             message = "A call outside of the tags was left out: those between tags were taken."

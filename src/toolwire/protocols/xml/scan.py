@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
+from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import is_json, line
 from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, begins_call, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, CDATA, CDATA_END, SPLIT_END, CallTag, Repairs
@@ -276,8 +276,7 @@ class _Scan:
         """Skips a result that the model repeats or invents. It contains no calls."""
         if self.calls and not self.is_over:
             self.is_over = True
-            message = "The reply goes on with a result of its own; calls after it were left out."
-            self.repairs.note(message, mark.start(), is_loss=True)
+            self.repairs.note(OWN_RESULT, mark.start(), is_loss=True)
         pattern = re.compile(rf"<!\[CDATA\[|</{mark['result']}\s*+>")
         position = mark.end()
         while found := pattern.search(self.text, position):

@@ -105,7 +105,7 @@ class Stage:
         if "modules" in options:
             self._narrow(options["modules"])
         if options["tools"]:
-            self._tools = ToolTable(options["tools"])
+            self._tools = ToolTable(options["tools"], options.get("unnamed", ()))
             self._names.update(self._tools.functions(self._calls))
             # These names cannot be written in a program; among its globals, `dir()` would show them.
             self._own.update(self._tools.awaitables(self._calls))
@@ -193,6 +193,7 @@ class Stage:
             modules=self._modules,
             frame=frames[-1] if frames else None,
             line=lines[told.line - 1] if told.line and told.line <= len(lines) else "",
+            unnamed=self._tools.unnamed,
         )
         return encode(
             '["failed",', [told.type, told.message, told.traceback, mistakes.hint(error, scene), told.line], _END_CAP

@@ -188,6 +188,8 @@ def _start_options(program: Program) -> dict[str, Any]:
         "call_bytes": limits.call_bytes,
         "outstanding_calls": limits.outstanding_calls,
     }
+    if unnamed := [tool.program_name for tool in program.tools if not tool.is_nameable]:
+        options["unnamed"] = unnamed
     if paths := tool_paths(program):
         options["paths"] = paths
     if program.variables is not None:

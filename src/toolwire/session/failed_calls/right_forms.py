@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from toolwire.protocols.attp.render import attp_right_form
-from toolwire.protocols.base import REPLY_LIMIT_BYTES, CallingProtocol, Language
+from toolwire.protocols.base import REPLY_LIMIT_BYTES, CallingProtocol, Language, Refusal
 from toolwire.protocols.meant_calls import SHOWN_LIMIT, meant_calls
-from toolwire.protocols.right_call import RightCall, WritesRightForms
+from toolwire.protocols.right_call import RightCall, WritesRightForms, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.session.failed_calls.program_call import right_call_in_program
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
@@ -51,7 +51,7 @@ class RightForms:
         return [self._with_form(call, result, tools) for call, result in zip(calls, results, strict=True)]
 
     def _with_form(self, call: ToolCall, result: ToolResult, tools: KnownTools) -> ToolResult:
-        right = right_call(call, result, tools)
+        right = right_call(_with_copied_blanks(call), result, tools)
         if right is None or result.failure is None:
             return result
         form = _within_limit([right], attp_right_form) if call.name == CODE_EXECUTION else self._form([right])
@@ -82,8 +82,21 @@ def right_call(call: ToolCall, result: ToolResult, tools: KnownTools) -> RightCa
     name = result.failure.data.get("nearest") if is_unknown else call.name
     tool = tools.by_name.get(name) if isinstance(name, str) and name != CODE_EXECUTION else None
     right = None if tool is None else RightCall.of(tool, call.arguments)
+    if right is None or is_unknown or has_blank(right.arguments):
+        return right
     # The tool's own check refused the values, and it alone knows the right ones.
-    return None if right is not None and not is_unknown and right.arguments == call.arguments else right
+    return None if right.arguments == call.arguments else right
+
+
+def _with_copied_blanks(call: ToolCall) -> ToolCall:
+    """Returns a native call with its arguments if they were unreadable for nothing but blanks, copied from a form."""
+    if call.arguments or not call.raw_text:
+        return call
+    try:
+        written = load_with_blanks(call.raw_text)
+    except (ValueError, Refusal):
+        return call
+    return replace(call, arguments=written) if has_blank(written) and isinstance(written, dict) else call
 
 
 def _within_limit(calls: Iterable[RightCall], write: Callable[[Sequence[RightCall]], str]) -> str:

@@ -2,7 +2,7 @@
 
 import builtins
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, cast
@@ -20,11 +20,12 @@ class Scene:
     """The place of an exception.
 
     Attributes:
-        signatures: Each tool's signature, by the name that a program writes.
+        signatures: The signature of each tool that a hint may name, by the name that a program writes.
         names: The program's global names.
         modules: The modules that it may use, by the names that it writes.
         frame: The innermost frame of the program; None when it never ran.
         line: The line of the program.
+        unnamed: The names of the tools that no hint may name.
     """
 
     signatures: Mapping[str, str]
@@ -32,6 +33,7 @@ class Scene:
     modules: Mapping[str, Any]
     frame: FrameType | None = None
     line: str = ""
+    unnamed: Collection[str] = ()
 
 
 Text = str | Callable[[re.Match[str], Scene], str]
@@ -107,7 +109,10 @@ def variable(found: re.Match[str], scene: Scene) -> str:
     known = [
         name
         for name in (*local, *scene.names, *dir(builtins))
-        if not name.startswith("_") and name.isidentifier() and _can_stand_for(values[name], found[1], scene)
+        if not name.startswith("_")
+        and name.isidentifier()
+        and name not in scene.unnamed
+        and _can_stand_for(values[name], found[1], scene)
     ]
     close = nearest(found[1], known)
     return f"There is no `{found[1]}`. Did you mean `{close}`?" if close else ""

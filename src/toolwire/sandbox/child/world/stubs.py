@@ -1,6 +1,6 @@
 """Tools as functions: a program calls them like any function, and a wrong call is a TypeError at its own line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..failures.nearest import nearest
@@ -16,13 +16,16 @@ Finish = Callable[[int, dict[str, Any]], Any]
 class ToolTable:
     """The tools as the host described them: `[program name, signature, raises, parameters, docstring]`.
 
-    Each parameter is `[name, program name, kind, required]`.
+    Each parameter is `[name, program name, kind, required]`. No text names the tools in `unnamed`.
     """
 
-    def __init__(self, described: list[Any]) -> None:
+    def __init__(self, described: list[Any], unnamed: Sequence[str] = ()) -> None:
         self._described = described
+        self.unnamed = frozenset(unnamed)
         self.names: list[str] = [tool[0] for tool in described]
-        self.signatures: dict[str, str] = {tool[0]: tool[1] or _signature_text(tool) for tool in described}
+        self.signatures: dict[str, str] = {
+            tool[0]: _signature(tool) for tool in described if tool[0] not in self.unnamed
+        }
         self.raises: list[str] = [name for tool in described for name in tool[2]]
 
     def functions(self, calls: CallChannel) -> dict[str, Callable[..., Any]]:
@@ -35,7 +38,7 @@ class ToolTable:
 
     def _stub(self, position: int, finish: Finish) -> Callable[..., Any]:
         tool = self._described[position]
-        return _stub(position, tool, finish, tool[4] or self.signatures[tool[0]])
+        return _stub(position, tool, finish, tool[4] or _signature(tool))
 
 
 def _stub(position: int, tool: list[Any], finish: Finish, docstring: str) -> Callable[..., Any]:
@@ -120,8 +123,8 @@ def _parameters_text(tool: list[Any], default: str = "not_given") -> str:
     return ", ".join(parts)
 
 
-def _signature_text(tool: list[Any]) -> str:
-    return f"{tool[0]}({_parameters_text(tool, '...')})"
+def _signature(tool: list[Any]) -> str:
+    return tool[1] or f"{tool[0]}({_parameters_text(tool, '...')})"
 
 
 def _with_suggestion(message: str, tool: list[Any], named: dict[str, Any]) -> str:
