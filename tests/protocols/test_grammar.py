@@ -271,7 +271,8 @@ def test_a_thought_is_one_line_or_a_block(thought: str, is_accepted: bool) -> No
 
 def test_the_prompts_own_example_is_accepted() -> None:
     prompt = str(get("attp").describe([from_function(search, effects=["read"]), now]))
-    example = prompt.partition("## Example that succeeds")[2].rpartition("\n\n## ")[0].rpartition("Reply:\n")[2]
+    example = prompt.rpartition("## Example that succeeds")[2].rpartition("Reply:\n")[2]
+    assert "[tool_call]" in example
     assert Gbnf(get("attp").grammar([search, now])).accepts(example)
 
 
