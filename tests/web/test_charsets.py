@@ -19,12 +19,12 @@ LIMIT_S = 1.0
 PROGRAM = """
 import time
 from toolwire.web.fetching import Fetched, content_type_of
-from toolwire.web.page_cache import _decoded
+from toolwire.web.page_cache import _page
 
 kind, charset = content_type_of("text/plain; charset={charset}")
 body = (b"{unit}" * {size})[:{size}]
 began = time.process_time()
-_decoded(Fetched(url="", status=200, content_type=kind, charset=charset, body=body))
+_page(Fetched(url="", status=200, content_type=kind, charset=charset, body=body))
 print(time.process_time() - began)
 """
 
