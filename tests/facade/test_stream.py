@@ -333,7 +333,10 @@ async def test_a_call_that_may_not_run_is_one_chunk_that_says_so(world: World) -
     assert chunk.metadata == {
         "failure": {"kind": "denied", "hint": "Do not call it again; find another way or tell the user."}
     }
-    assert seen(await read(stream(world, "wrok")))[0][0] == "There is no tool named 'wrok'.\nDid you mean 'work'?"
+    unknown = "There is no tool named 'wrok'.\n"
+    assert seen(await read(stream(world, "wrok")))[0][0] == f"{unknown}There are no tools here: answer without one."
+    world.rules = []
+    assert seen(await read(stream(world, "wrok")))[0][0] == f"{unknown}Did you mean 'work'?"
 
 
 @COLOURS

@@ -126,8 +126,9 @@ def check_hint(tool: Tool, arguments: Any, problem: ArgumentProblem) -> None:
     if must is not None:
         assert must["given"] not in must["wanted"].removeprefix("one of ").split(", "), message
     if written := re.search(r": write (.*)\.$", message):
-        changed = replaced(arguments, place, json.loads(written[1]))
-        assert problems_at(tool, changed, problem.path) == [], message
+        for form in written[1].removesuffix(" if it is one item").split(", or "):
+            changed = replaced(arguments, place, json.loads(form))
+            assert problems_at(tool, changed, problem.path) == [], message
     if ": leave it out" in message:
         assert problems_at(tool, without(arguments, place), problem.path) == [], message
     listed = CHOICES.fullmatch(message)
