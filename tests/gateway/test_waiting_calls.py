@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.gateway.serving import serving
 from tests.gateway.test_asking_clients import Person, chose, told
 from tests.patience import PATIENCE_S
 from toolwire import ToolServer
-from toolwire.gateway.slots import Slots
+from toolwire.gateway.slots import SlotRefused, Slots
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 START = {
@@ -104,3 +105,39 @@ async def test_what_a_person_decided_waits_for_a_slot_and_is_not_refused() -> No
             await anyio.wait_all_tasks_blocked()
             order.append("other")
     assert (order, slots.taken) == (["other", "decided"], 0)
+
+
+async def test_a_decided_call_that_is_cancelled_leaves_its_slot_to_the_next() -> None:
+    slots = Slots(1)
+
+    async def go_on() -> None:
+        async with slots.hold_next():
+            pass
+
+    slots.take()
+    cancelled, following = asyncio.ensure_future(go_on()), asyncio.ensure_future(go_on())
+    await anyio.wait_all_tasks_blocked()
+    # The slot is given to the first, which is cancelled before it continues.
+    slots.give_back()
+    cancelled.cancel()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.wait((cancelled, following))
+    assert (cancelled.cancelled(), following.cancelled(), slots.taken) == (True, False, 0)
+
+
+async def test_a_decided_call_that_waits_is_refused_when_the_server_shuts_down() -> None:
+    slots = Slots(1)
+
+    async def go_on() -> None:
+        async with slots.hold_next():
+            pass
+
+    slots.take()
+    waiting = asyncio.ensure_future(go_on())
+    await anyio.wait_all_tasks_blocked()
+    slots.close()
+    with pytest.raises(SlotRefused) as refused:
+        await waiting
+    failure = refused.value.result.failure
+    assert failure is not None
+    assert (failure.kind, slots.taken) == ("unavailable", 1)

@@ -121,11 +121,11 @@ async def test_calls_cancelled_at_two_hundred_points_leave_no_task_file_thread_o
     # Not equal: threads that tests before this one left behind may end meanwhile.
     now = (files(), threading.active_count(), len(asyncio.all_tasks()))
     assert [is_now - was for is_now, was in zip(now, before, strict=True) if is_now > was] == []
-    assert [concurrency._places.of(name).gate.is_idle for name in NAMES] == [True] * 5
+    assert [concurrency._places.of(name).gate.inside for name in NAMES] == [0] * 5
     alone = world.catalogue.find("alone")
     assert alone is not None
     assert alone.gate is not None
-    assert alone.gate.is_idle
+    assert alone.gate.inside == 0
     # The control: a tool that swallows its cancellation is seen by the same count.
     stubborn = asyncio.ensure_future(asyncio.sleep(PATIENCE_S))
     assert len(asyncio.all_tasks()) == before[2] + 1

@@ -141,4 +141,4 @@ async def test_a_cancellation_that_comes_as_the_turn_does_passes_and_gives_the_t
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait((waiting,), timeout=PATIENCE_S)
-    assert (waiting.cancelled(), ran, entry.gate.is_idle) == (True, [], True)
+    assert (waiting.cancelled(), ran, entry.gate.inside) == (True, [], 0)

@@ -100,11 +100,11 @@ async def test_a_cancelled_call_that_waits_for_a_worker_never_runs(world: World,
     await asyncio.sleep(0)
     late = asyncio.ensure_future(invoke(ToolCall("late", id="c2"), world.loop_scope()))
     await asyncio.sleep(0)
-    assert (world.runtime.workers.busy, len(world.runtime.workers._waiting)) == (1, 1)
+    assert (world.runtime.workers.busy, world.runtime.workers._gate.waiting) == (1, 1)
     late.cancel()
     with pytest.raises(asyncio.CancelledError):
         await late
-    assert not world.runtime.workers._waiting
+    assert world.runtime.workers._gate.waiting == 0
     release.set()
     await first
     assert ran == []

@@ -13,7 +13,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
-from toolwire.runtime.workers import ALARM_PAUSE_S, WORKERS_CAP, Workers, WorkersExhausted
+from toolwire.runtime.workers import ALARM_PAUSE_S, WAITING_CAP, WORKERS_CAP, Workers, WorkersExhausted
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_worker_is_free_as_soon_as_its_result_is_known() -> None:
 
 
 def test_the_default_cap_leaves_room_for_a_batch() -> None:
-    assert (WORKERS_CAP, Workers().cap, Workers().waiting_cap) == (64, 64, 1_000)
+    assert (WORKERS_CAP, WAITING_CAP, Workers().cap) == (64, 1_000, 64)
 
 
 def test_a_job_sees_a_copy_of_its_callers_context_variables() -> None:

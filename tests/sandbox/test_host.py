@@ -170,7 +170,7 @@ def test_more_than_the_queue_holds_is_refused_with_the_figures(monkeypatch: pyte
         entered.wait(PATIENCE_S)
         waiting = Program(source="'waited'", tools=TOOLS, limits=Limits(deadline_s=PATIENCE_S))
         second = pool.submit(run.sandbox.run, waiting, FakeTools())
-        while not run.sandbox._places._waiting:
+        while not run.sandbox._places.overloaded().waiting:
             pass
         with pytest.raises(Overloaded) as refusal:
             run.sandbox.run(program, FakeTools())
@@ -206,14 +206,14 @@ def test_a_place_is_passed_over_a_waiter_that_gave_up() -> None:
 
 def test_without_a_free_worker_parallel_calls_run_one_after_the_other() -> None:
     with Sandbox() as sandbox:
-        sandbox._callers.cap = 0
+        sandbox._callers = Workers(0, waiting_cap=0)
         program = Program(source="await asyncio.gather(echo(1), echo(2), echo(3))", tools=TOOLS)
         assert sandbox.run(program, FakeTools()).value == [1, 2, 3]
 
 
 def test_without_any_driver_a_run_is_refused() -> None:
     with Sandbox() as sandbox:
-        sandbox._drivers.cap = 0
+        sandbox._drivers = Workers(0, waiting_cap=0)
         with pytest.raises(Overloaded):
             sandbox.run(Program(source="1"), FakeTools())
 

@@ -9,8 +9,10 @@ import threading
 from concurrent.futures import Future
 from itertools import pairwise
 
+import pytest
+
 from tests.patience import PATIENCE_S
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.gate import Gate, GateClosed, GateFull, ShareTaken
 
 
 def queue_up(gate: Gate, waiters: int) -> list[Future[None]]:
@@ -45,7 +47,7 @@ def test_a_waiter_that_withdraws_is_passed_over() -> None:
     first, second = queue_up(gate, 2)
     gate.withdraw(first)
     gate.leave()
-    assert (first.done(), second.done()) == (False, True)
+    assert (first.cancelled(), second.cancelled(), second.done()) == (True, False, True)
 
 
 def test_a_waiter_that_withdraws_after_its_turn_came_passes_it_on() -> None:
@@ -64,6 +66,51 @@ def test_a_turn_cancelled_before_it_is_withdrawn_is_passed_over() -> None:
     assert second.done()
     gate.withdraw(first)
     assert gate.enter() is not None
+
+
+def test_a_full_queue_refuses_until_a_waiter_gives_up() -> None:
+    gate = Gate(queue_limit=2)
+    turns = queue_up(gate, 2)
+    with pytest.raises(GateFull):
+        gate.enter()
+    turns[0].cancel()
+    assert gate.waiting == 1
+    assert gate.enter() is not None
+
+
+def test_an_owner_takes_no_more_than_its_share_and_gives_it_back() -> None:
+    gate = Gate(3, share=2)
+    gate.enter_now("a")
+    gate.enter_now("a")
+    with pytest.raises(ShareTaken):
+        gate.enter_now("a")
+    gate.enter_now("b")
+    with pytest.raises(GateFull) as full:
+        gate.enter_now("c")
+    assert type(full.value) is GateFull
+    gate.leave("a")
+    gate.enter_now("a")
+    assert (gate.inside, gate.waiting) == (3, 0)
+
+
+def test_a_caller_without_an_owner_takes_no_share() -> None:
+    gate = Gate(3, share=1)
+    for _ in range(3):
+        gate.enter_now()
+    assert gate.inside == 3
+
+
+def test_a_closed_gate_lets_nobody_in_and_sends_the_waiters_away() -> None:
+    gate = Gate()
+    first, second = queue_up(gate, 2)
+    first.cancel()
+    gate.close()
+    assert type(second.exception(timeout=0)) is GateClosed
+    for enter in (gate.enter, gate.enter_now):
+        with pytest.raises(GateClosed):
+            enter()
+    gate.leave()
+    assert (gate.inside, gate.waiting) == (0, 0)
 
 
 def test_threads_are_inside_one_at_a_time() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
+import asyncio
 from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
-import anyio
-
+from toolwire.vocabulary.gate import Gate, GateClosed, GateFull, ShareTaken
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
-
-FREE_POLL_S = 0.05
 
 
 class SlotRefused(Exception):
@@ -28,10 +25,9 @@ class Slots:
 
     def __init__(self, limit: int, noun: str = "call", state: str = "under way", *, each: int | None = None) -> None:
         """`noun` and `state` are words of the error. `each` bounds the slots of one owner; None means `limit`."""
-        self._limit, self._noun, self._state, self._each = limit, noun, state, each
-        self._taken, self._is_closed = 0, False
-        self._owned = Counter[str]()
-        self._lock = threading.Lock()
+        self._each = limit if each is None else each
+        self._gate = Gate(limit, share=self._each)
+        self._noun, self._state = noun, state
 
     def take(self, owner: str | None = None) -> None:
         """Takes a slot. An owner of None takes no share, but counts towards the limit.
@@ -39,18 +35,18 @@ class Slots:
         Raises:
             SlotRefused: The owner has its share, all are taken, or the server shuts down.
         """
-        refused = self._take(owner)
-        if refused:
-            raise SlotRefused(ToolResult.failed("overloaded", refused))
+        try:
+            self._gate.enter_now(owner)
+        except GateClosed:
+            raise _shutting_down() from None
+        except ShareTaken:
+            raise self._refusal(self._each, " of this client") from None
+        except GateFull:
+            raise self._refusal(self._gate.room) from None
 
     def give_back(self, owner: str | None = None) -> None:
         """Gives a slot back."""
-        with self._lock:
-            self._taken -= 1
-            if owner is not None:
-                self._owned[owner] -= 1
-                if not self._owned[owner]:
-                    del self._owned[owner]
+        self._gate.leave(owner)
 
     @contextmanager
     def hold(self, owner: str | None = None) -> Generator[None]:
@@ -72,8 +68,12 @@ class Slots:
         Raises:
             SlotRefused: The server shuts down.
         """
-        while self._take(None):  # noqa: ASYNC110 - calls end in several threads
-            await anyio.sleep(FREE_POLL_S)
+        try:
+            turn = self._gate.enter()
+            if turn is not None:
+                await self._arrival(turn)
+        except GateClosed:
+            raise _shutting_down() from None
         try:
             yield
         finally:
@@ -81,28 +81,25 @@ class Slots:
 
     def close(self) -> None:
         """Refuses all later calls."""
-        with self._lock:
-            self._is_closed = True
+        self._gate.close()
 
     @property
     def taken(self) -> int:
         """The number of slots that are taken."""
-        return self._taken
+        return self._gate.inside
 
-    def _take(self, owner: str | None) -> str:
-        """Takes a slot. Returns the reason if it got none, else an empty text."""
-        with self._lock:
-            if self._is_closed:
-                said = "the server is shutting down and takes no new calls."
-                raise SlotRefused(ToolResult.failed("unavailable", said))
-            if owner is not None and self._each is not None and self._owned[owner] >= self._each:
-                return f"{self._counted(self._each, ' of this client')} {self._state} on this server already."
-            if self._taken >= self._limit:
-                return f"{self._counted(self._limit)} {self._state} on this server already."
-            self._taken += 1
-            if owner is not None:
-                self._owned[owner] += 1
-            return ""
+    async def _arrival(self, turn: Future[None]) -> None:
+        """Waits for the turn, and gives it up if the task is cancelled."""
+        try:
+            await asyncio.wrap_future(turn)
+        except asyncio.CancelledError:
+            self._gate.withdraw(turn)
+            raise
 
-    def _counted(self, number: int, whose: str = "") -> str:
-        return count_of(number, f"{self._noun}{whose} is", f"{self._noun}s{whose} are")
+    def _refusal(self, number: int, whose: str = "") -> SlotRefused:
+        slots = count_of(number, f"{self._noun}{whose} is", f"{self._noun}s{whose} are")
+        return SlotRefused(ToolResult.failed("overloaded", f"{slots} {self._state} on this server already."))
+
+
+def _shutting_down() -> SlotRefused:
+    return SlotRefused(ToolResult.failed("unavailable", "the server is shutting down and takes no new calls."))

@@ -11,13 +11,15 @@ import logging
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from toolwire.vocabulary.errors import ToolwireError
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.gate import Gate, GateClosed, GateFull
 from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")
@@ -48,6 +50,8 @@ _LOG = logging.getLogger("toolwire.workers")
 _INSIDE: contextvars.ContextVar[tuple[Workers, ...]] = contextvars.ContextVar("inside", default=())
 """The pools in which the current job and the jobs that led to it run."""
 
+_CLOSED = "the workers were closed"
+
 
 class WorkersExhausted(ToolwireError):
     """No worker is available: all are busy or stuck, no thread could be started, or the pool was closed."""
@@ -70,20 +74,22 @@ class Workers:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self.cap = cap
-        self.waiting_cap = waiting_cap
+        self._gate = Gate(cap, queue_limit=waiting_cap)
+        self._waiting_cap = waiting_cap
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._waiting: dict[Future[Any], Job] = {}
         self._threads = 0
-        self._idle = 0
-        self._closed = False
         self._alarmed_at = -math.inf
+
+    @property
+    def cap(self) -> int:
+        """Maximum number of workers."""
+        return self._gate.room
 
     @property
     def busy(self) -> int:
         """Number of workers with a job, stuck ones included."""
-        return self._threads - self._idle
+        return self._gate.inside
 
     def start(self, function: Callable[[], T]) -> Future[T]:
         """Runs `function` in a worker and returns a future of its result.
@@ -97,85 +103,99 @@ class Workers:
         future: Future[T] = Future()
         context = contextvars.copy_context()
         context.run(_INSIDE.set, (*_INSIDE.get(), self))
-        self._give((future, context, function))
-        return future
-
-    def close(self) -> None:
-        """Lets idle workers end and does not wait for busy ones, which end with their job. Queued jobs fail."""
+        job: Job = (future, context, function)
+        # Under the lock, so that `close` cannot end the worker that this job needs.
         with self._lock:
-            self._closed = True
-            for _ in range(self._threads):
-                self._jobs.put(None)
-            waiting, self._waiting = list(self._waiting), {}
-        for future in waiting:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(WorkersExhausted("the workers were closed"))
-
-    def _give(self, job: Job) -> None:
-        with self._lock:
-            if self._closed:
-                raise WorkersExhausted("the workers were closed")
-            if self._idle:
-                self._idle -= 1
-            elif self._threads < self.cap:
-                self._add_thread()
+            turn = self._enter()
+            if turn is None:
+                self._have_thread()
+                self._jobs.put(job)
+                busy = self._alarming()
             else:
-                self._wait(job)
-                return
-            # Under the lock, so that `close` cannot end the worker that this job needs.
-            self._jobs.put(job)
-            is_alarm = self.busy >= ALARM_SHARE * self.cap and self._clock() - self._alarmed_at >= ALARM_PAUSE_S
-            if is_alarm:
-                self._alarmed_at = self._clock()
-            busy = self.busy
-        if is_alarm:
+                turn.add_done_callback(partial(self._put, job))
+                busy = 0
+        if turn is not None:
+            # Weak, or the two futures would keep each other alive, and with them the job's result.
+            future.add_done_callback(partial(_give_up, weakref.ref(turn)))
+        if busy:
             _LOG.warning(
                 "%d of %d workers are busy or stuck: beyond these, calls wait, and fail as overloaded when their time "
                 "is over. A worker is stuck when a sync tool took longer than its time limit and never ended",
                 busy,
                 self.cap,
             )
+        return future
 
-    def _wait(self, job: Job) -> None:
-        """Queues a job. The caller holds the lock."""
-        busy = f"no worker is free: {count_of(self.cap, 'is', 'are')} busy or stuck"
-        if self in _INSIDE.get() or not self.waiting_cap:
-            raise WorkersExhausted(busy)
-        if len(self._waiting) >= self.waiting_cap:
-            waiting = count_of(self.waiting_cap, "call waits for one", "calls wait for one")
-            raise WorkersExhausted(f"{busy}, and {waiting}")
-        self._waiting[job[0]] = job
-        job[0].add_done_callback(self._withdraw)
+    def close(self) -> None:
+        """Lets idle workers end and does not wait for busy ones, which end with their job. Queued jobs fail."""
+        self._gate.close()
+        with self._lock:
+            for _ in range(self._threads):
+                self._jobs.put(None)
 
-    def _withdraw(self, future: Future[Any]) -> None:
-        # Most futures are done because their job is done; these left the queue long before.
-        if future.cancelled():
-            with self._lock:
-                self._waiting.pop(future, None)
+    def _enter(self) -> Future[None] | None:
+        """Takes a worker, or returns the turn to wait for. A job from inside the pool does not wait."""
+        is_inside = self in _INSIDE.get()
+        try:
+            if not is_inside:
+                return self._gate.enter()
+            self._gate.enter_now()
+        except GateClosed:
+            raise WorkersExhausted(_CLOSED) from None
+        except GateFull:
+            message = f"no worker is free: {count_of(self.cap, 'is', 'are')} busy or stuck"
+            if self._waiting_cap and not is_inside:
+                message += f", and {count_of(self._waiting_cap, 'call waits for one', 'calls wait for one')}"
+            raise WorkersExhausted(message) from None
+        return None
 
-    def _add_thread(self) -> None:
+    def _have_thread(self) -> None:
+        """Adds a thread if all have a job. The caller holds the lock."""
+        if self._threads >= self.busy:
+            return
         try:
             threading.Thread(target=self._work, name="toolwire-worker", daemon=True).start()
         except RuntimeError as error:
+            self._gate.leave()
             raise WorkersExhausted(f"no thread beyond {count_of(self._threads, 'worker')} could be started") from error
         self._threads += 1
 
+    def _put(self, job: Job, turn: Future[None]) -> None:
+        """Gives a job that waited to the worker that became free, or to none after `close`."""
+        if turn.cancelled():
+            return
+        if turn.exception() is None:
+            self._jobs.put(job)
+        elif job[0].set_running_or_notify_cancel():
+            job[0].set_exception(WorkersExhausted(_CLOSED))
+
+    def _alarming(self) -> int:
+        """Returns the number of busy workers if it is time to warn of it, else 0. The caller holds the lock."""
+        busy = self.busy
+        if busy < ALARM_SHARE * self.cap or self._clock() - self._alarmed_at < ALARM_PAUSE_S:
+            return 0
+        self._alarmed_at = self._clock()
+        return busy
+
     def _work(self) -> None:
-        job = None
-        while (job := job or self._jobs.get()) is not None:
+        while (job := self._jobs.get()) is not None:
             future, context, function = job
             is_wanted = future.set_running_or_notify_cancel()
             result, error = _outcome(context, function) if is_wanted else (None, None)
             # The worker is free before the future resolves, because its waiter may start the next job at once.
-            with self._lock:
-                job = self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
-                self._idle += job is None
+            self._gate.leave()
             if error is not None:
                 future.set_exception(error)
             elif is_wanted:
                 future.set_result(result)
             # A waiting worker must not keep the objects of its last job alive.
-            del future, context, function, result, error
+            del job, future, context, function, result, error
+
+
+def _give_up(turn: weakref.ref[Future[None]], future: Future[Any]) -> None:
+    waiting = turn()
+    if future.cancelled() and waiting is not None:
+        waiting.cancel()
 
 
 def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:

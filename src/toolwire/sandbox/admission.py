@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from concurrent.futures import Future
 
 from toolwire.vocabulary.errors import ForOperator
+from toolwire.vocabulary.gate import Gate, GateFull
 from toolwire.vocabulary.texts.counting import count_of
 
 LIVE_CAP = 32
@@ -27,11 +26,7 @@ class Places:
     """Hands out `live_cap` places. A place is a future, so that a thread and a loop can both wait for it."""
 
     def __init__(self, live_cap: int = LIVE_CAP, queue_cap: int = QUEUE_CAP) -> None:
-        self._live_cap = live_cap
-        self._queue_cap = queue_cap
-        self._lock = threading.Lock()
-        self._live = 0
-        self._waiting: deque[Future[None]] = deque()
+        self._gate = Gate(live_cap, queue_limit=queue_cap)
 
     def take(self) -> Future[None]:
         """Returns a future that is done once there is a place; the caller must `give_back` it afterwards in every case.
@@ -39,37 +34,26 @@ class Places:
         Raises:
             Overloaded: the queue is full.
         """
-        future: Future[None] = Future()
-        with self._lock:
-            if self._live < self._live_cap:
-                self._live += 1
-                future.set_result(None)
-            elif len(self._waiting) < self._queue_cap:
-                self._waiting.append(future)
-            else:
-                raise self.overloaded()
-        return future
+        try:
+            turn = self._gate.enter()
+        except GateFull:
+            raise self.overloaded() from None
+        if turn is not None:
+            return turn
+        place = Future[None]()
+        place.set_result(None)
+        return place
 
     def give_back(self, place: Future[None]) -> None:
         """Frees the place for the next in the queue, or leaves the queue."""
-        with self._lock:
-            if place in self._waiting:
-                self._waiting.remove(place)
-            if not place.done() or place.cancelled():
-                return
-            while self._waiting:
-                following = self._waiting.popleft()
-                if following.set_running_or_notify_cancel():
-                    following.set_result(None)
-                    return
-            self._live -= 1
+        self._gate.withdraw(place)
 
     def overloaded(self) -> Overloaded:
         """Returns the error for a full queue, with the present figures."""
-        waiting = len(self._waiting)
+        live, waiting = self._gate.inside, self._gate.waiting
         return Overloaded(
-            f"{count_of(self._live, 'program runs', 'programs run')}, "
+            f"{count_of(live, 'program runs', 'programs run')}, "
             f"and {count_of(waiting, 'waits', 'wait')} for a place; try again later",
-            live=self._live,
+            live=live,
             waiting=waiting,
         )

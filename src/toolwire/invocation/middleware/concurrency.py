@@ -51,7 +51,7 @@ class Concurrency:
         self._wait_limit_s = wait_limit_s
         self._key = key
         self._clock = clock
-        self._places: Keyed[_Places] = Keyed(lambda: _Places(limit, self._queue_limit), _Places.is_idle)
+        self._places = Keyed(lambda: _Places(limit, self._queue_limit), lambda places: not places.gate.inside)
 
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
         if call.is_composite:
@@ -87,6 +87,3 @@ class _Places:
     def took(self, seconds: float) -> None:
         # Two threads may write at once, which is harmless for an estimate.
         self._mean_s = seconds if not self._mean_s else self._mean_s + _NEWEST * (seconds - self._mean_s)
-
-    def is_idle(self) -> bool:
-        return self.gate.is_idle
