@@ -132,6 +132,26 @@ def test_a_failed_job_leaves_no_garbage_to_collect() -> None:
         gc.enable()
 
 
+def test_a_job_that_waited_leaves_no_garbage_to_collect(release: threading.Event) -> None:
+    workers, gone = Workers(cap=1), threading.Event()
+
+    def make() -> Thing:
+        thing = Thing()
+        weakref.finalize(thing, gone.set)
+        return thing
+
+    gc.disable()
+    try:
+        workers.start(stuck_on(release))
+        waiting = workers.start(make)
+        release.set()
+        assert type(waiting.result(PATIENCE_S)) is Thing
+        del waiting
+        assert gone.wait(PATIENCE_S)
+    finally:
+        gc.enable()
+
+
 def test_closing_lets_idle_workers_end_and_waits_for_no_other(release: threading.Event) -> None:
     before = set(threading.enumerate())
     workers = Workers(cap=3)
