@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import toolwire
 import toolwire.testing
+import toolwire.types
 from tests.architecture.source import PACKAGE
+from tests.patience import PATIENCE_S
 
 PUBLIC = [
     "Agent",
@@ -248,15 +255,40 @@ def test_the_root_still_finds_a_name_that_moved_and_warns(name: str) -> None:
     assert found is getattr(import_module(home), name)
 
 
-def test_every_public_name_can_be_had() -> None:
-    assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
+@pytest.mark.parametrize("stub", ["__init__.pyi", "types.pyi"])
+def test_type_checkers_and_the_lazy_loader_see_the_same_names(stub: str) -> None:
+    module = toolwire.types if stub == "types.pyi" else toolwire
+    for_checkers: list[str] = []
+    for node in ast.parse((PACKAGE / stub).read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            # A checker offers only names that are imported as themselves.
+            for_checkers += [alias.name for alias in node.names if alias.name == alias.asname]
+        elif isinstance(node, ast.Assign):
+            for_checkers += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    assert sorted(for_checkers) == module.__all__ == dir(module)
+    assert [name for name in module.__all__ if getattr(module, name) is None] == []
+    with pytest.raises(AttributeError, match=f"^module '{module.__name__}' has no attribute 'Nothing'$"):
+        _ = module.Nothing
 
 
-def test_type_checkers_and_the_lazy_loader_see_the_same_names() -> None:
-    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
-    imported = [alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(name for name in [*imported, "AgentToolkit"] if name is not None) == PUBLIC
-    assert sorted(toolwire._HOMES) == PUBLIC
+def test_a_star_import_gives_every_public_name() -> None:
+    found: dict[str, object] = {}
+    exec("from toolwire import *", found)
+    assert sorted(found.keys() - {"__builtins__"}) == PUBLIC
+
+
+def test_the_names_are_found_in_a_zip_file_too(tmp_path: Path) -> None:
+    archive = shutil.make_archive(str(tmp_path / "package"), "zip", PACKAGE.parent, PACKAGE.name)
+    code = "import toolwire; print(toolwire.ToolCall('add').name, toolwire.__file__)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": archive},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    assert run.stdout == f"add {archive}/toolwire/__init__.py\n"
 
 
 def test_public_classes_and_functions_say_what_they_are() -> None:

@@ -9,7 +9,6 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -159,21 +158,6 @@ def test_the_walk_finds_a_class_without_a_public_home(monkeypatch: pytest.Monkey
     assert {place for place, kinds in found.items() if "RunInfo" in kinds} == {
         f"Store.{name}" for name in ("run", "runs", "arun", "aruns")
     }
-
-
-def test_checkers_and_the_lazy_loader_see_the_same_types() -> None:
-    module: ModuleType = toolwire.types
-    imported = [
-        alias.asname
-        for node in ast.walk(ast.parse((PACKAGE / "types.py").read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname is not None
-    ]
-    assert sorted(imported) == sorted(module.__all__) == dir(module)
-    assert [name for name in module.__all__ if getattr(module, name) is None] == []
-    with pytest.raises(AttributeError, match=r"module 'toolwire[.]types' has no attribute 'Nothing'"):
-        _ = module.Nothing
 
 
 def test_the_page_on_types_names_each_of_them() -> None:
