@@ -27,11 +27,31 @@ from toolwire.vocabulary.errors import ConfigurationError
 Item = SessionMessage | Exception
 
 
-class ReadStream:
+class _Stream:
+    """A stream around another one."""
+
+    def __init__(self, inner: Any, mended: MendedAnswers) -> None:
+        self._inner, self._mended = inner, mended
+
+    async def aclose(self) -> None:
+        """Closes the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class ReadStream(_Stream):
     """A read stream that calls `ended` at its end."""
 
     def __init__(self, inner: Any, ended: Callable[[], None], mended: MendedAnswers) -> None:
-        self._inner, self._ended, self._mended = inner, ended, mended
+        super().__init__(inner, mended)
+        self._ended = ended
 
     async def receive(self) -> Item:
         """Returns the next message.
@@ -68,24 +88,9 @@ class ReadStream:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def aclose(self) -> None:
-        """Closes the stream."""
-        await self._inner.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class WriteStream:
+class WriteStream(_Stream):
     """A write stream that notes when a call's request is sent."""
-
-    def __init__(self, inner: Any, mended: MendedAnswers) -> None:
-        self._inner, self._mended = inner, mended
 
     async def send(self, item: SessionMessage, /) -> None:
         """Sends a message.
@@ -104,18 +109,6 @@ class WriteStream:
             if sending is not None:
                 sending.is_sent = False
             raise
-
-    async def aclose(self) -> None:
-        """Closes the stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 @asynccontextmanager
