@@ -38,7 +38,7 @@ class Slots:
         try:
             self._gate.enter_now(owner)
         except GateClosed:
-            raise _shutting_down() from None
+            raise _shutdown_refusal() from None
         except ShareTaken:
             raise self._refusal(self._each, " of this client") from None
         except GateFull:
@@ -71,9 +71,9 @@ class Slots:
         try:
             turn = self._gate.enter()
             if turn is not None:
-                await self._arrival(turn)
+                await self._await_turn(turn)
         except GateClosed:
-            raise _shutting_down() from None
+            raise _shutdown_refusal() from None
         try:
             yield
         finally:
@@ -88,7 +88,7 @@ class Slots:
         """The number of slots that are taken."""
         return self._gate.inside
 
-    async def _arrival(self, turn: Future[None]) -> None:
+    async def _await_turn(self, turn: Future[None]) -> None:
         """Waits for the turn, and gives it up if the task is cancelled."""
         try:
             await asyncio.wrap_future(turn)
@@ -101,5 +101,5 @@ class Slots:
         return SlotRefused(ToolResult.failed("overloaded", f"{slots} {self._state} on this server already."))
 
 
-def _shutting_down() -> SlotRefused:
+def _shutdown_refusal() -> SlotRefused:
     return SlotRefused(ToolResult.failed("unavailable", "the server is shutting down and takes no new calls."))

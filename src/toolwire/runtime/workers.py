@@ -108,9 +108,9 @@ class Workers:
         with self._lock:
             turn = self._enter()
             if turn is None:
-                self._have_thread()
+                self._ensure_thread()
                 self._jobs.put(job)
-                busy = self._alarming()
+                busy = self._alarm_count()
             else:
                 turn.add_done_callback(partial(self._put, job))
                 busy = 0
@@ -149,7 +149,7 @@ class Workers:
             raise WorkersExhausted(message) from None
         return None
 
-    def _have_thread(self) -> None:
+    def _ensure_thread(self) -> None:
         """Adds a thread if all have a job. The caller holds the lock."""
         if self._threads >= self.busy:
             return
@@ -169,7 +169,7 @@ class Workers:
         elif job[0].set_running_or_notify_cancel():
             job[0].set_exception(WorkersExhausted(_CLOSED))
 
-    def _alarming(self) -> int:
+    def _alarm_count(self) -> int:
         """Returns the number of busy workers if it is time to warn of it, else 0. The caller holds the lock."""
         busy = self.busy
         if busy < ALARM_SHARE * self.cap or self._clock() - self._alarmed_at < ALARM_PAUSE_S:

@@ -50,11 +50,11 @@ class Gate:
         return self._inside
 
     def enter(self) -> Future[None] | None:
-        """Returns None if the caller may go on, else a future to wait for. It raises `GateClosed` if the gate closes.
+        """Returns None if the caller may go on, else a future to wait for.
 
         Raises:
             GateFull: `queue_limit` callers wait already.
-            GateClosed: The gate was closed.
+            GateClosed: The gate was closed. The future raises it too, if that happens during the wait.
         """
         with self._lock:
             if self._is_closed:
@@ -110,7 +110,7 @@ class Gate:
             self.leave()
 
     def close(self) -> None:
-        """Lets nobody in any more. The futures of the waiters raise `GateClosed`."""
+        """Refuses all later callers. The futures of those that wait raise `GateClosed`."""
         with self._lock:
             self._is_closed = True
             waiting, self._waiting = self._waiting, OrderedDict()
