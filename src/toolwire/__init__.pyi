@@ -113,6 +113,4 @@ from toolwire.vocabulary.results import ToolResult as ToolResult
 
 AgentToolkit = Toolkit
 
-__all__: list[str]
 __version__: str
-_MOVED: dict[str, str]

@@ -89,5 +89,3 @@ from toolwire.vocabulary.failures import FailureKind as FailureKind
 from toolwire.vocabulary.kept_text import KeptText as KeptText
 from toolwire.vocabulary.kept_text import Spill as Spill
 from toolwire.vocabulary.texts.variables import VariablesChange as VariablesChange
-
-__all__: list[str]
