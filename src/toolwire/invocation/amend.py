@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from functools import partial
 
 from toolwire.catalogue.entry import Amend
@@ -12,7 +11,7 @@ from toolwire.invocation.ports import Ports
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
-from toolwire.vocabulary.results import Outcome, Pending, ToolResult
+from toolwire.vocabulary.results import ToolResult
 
 
 class AmendFailed(Exception):
@@ -44,12 +43,6 @@ async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: P
     except Exception as error:
         raise AmendFailed(call, error) from error
     return response if instead is None else instead
-
-
-async def amended_outcome(running: Awaitable[Outcome], call: ToolCall, amend: Amend, ports: Ports) -> Outcome:
-    """Returns the outcome with its result amended."""
-    outcome = await running
-    return outcome if isinstance(outcome, Pending) else await amended_result(outcome, call, amend, ports)
 
 
 async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:

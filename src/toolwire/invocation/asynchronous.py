@@ -40,12 +40,13 @@ class AsynchronousPorts:
         self._cleanup_s = cleanup_s
         self.blocking = BlockingPorts(runtime)
 
-    async def execute(
+    def execute(
         self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
-    ) -> Any:
-        if is_async:
-            return await (function() if limit_s is None else self._within(function(), limit_s, pauses))
-        return await self._worked(await self._started(function), limit_s, pauses)
+    ) -> Awaitable[Any]:
+        # Not a coroutine itself: it would be one more frame around every tool.
+        if not is_async:
+            return self._worked(function, limit_s, pauses)
+        return function() if limit_s is None else self._within(function(), limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         return is_from_caller(error)
@@ -90,7 +91,7 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await self._worked(await self._started(lambda: _answer(whom, question)), None, is_tool=False)
+            answer = await self._worked(lambda: _answer(whom, question), None, is_tool=False)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
@@ -202,9 +203,10 @@ class AsynchronousPorts:
             raise
 
     async def _worked(
-        self, future: Future[T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
+        self, job: Callable[[], T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
     ) -> T:
         """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
+        future = await self._started(job)
         waiting = asyncio.wrap_future(future)
         try:
             done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)

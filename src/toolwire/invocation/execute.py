@@ -15,7 +15,7 @@ from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
-from toolwire.invocation.amend import amended_outcome
+from toolwire.invocation.amend import amended_result
 from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
@@ -36,7 +36,7 @@ from toolwire.invocation.fold import (
 from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
-from toolwire.invocation.postprocess import as_promised
+from toolwire.invocation.postprocess import check_promise
 from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
@@ -54,16 +54,33 @@ from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome]:
-    """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits."""
-    entry = prepared.entry
+    """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits.
+
+    `invoke` leads the calls of the tool back to the path.
+    """
+    entry, tool = prepared.entry, prepared.entry.tool
     # This function is not a coroutine itself, which saves one coroutine per call.
-    if entry.tool.context_parameter is None and not entry.tool.asker:
+    if entry.composite is not None:
+        inside = Inside(prepared.call, scope, invoke, started_at=prepared.started_at)
+        return _run_composite(entry.composite, prepared, inside)
+    if tool.context_parameter is None and not tool.asker:
         running = _once(prepared, scope, invoke, None)
     else:
         running = _with_questions(prepared, scope, invoke)
+    is_extended = type(prepared.validated.values) is StructuredValues
+    return _complete(running, prepared, scope) if tool.is_outside or entry.amend or is_extended else running
+
+
+async def _complete(running: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
+    """Checks the result of an outside tool, lets the owner amend it, and adds the values of an extended tool."""
+    result, entry, values = await running, prepared.entry, prepared.validated.values
+    if isinstance(result, Pending):
+        return result
     if entry.tool.is_outside:
-        running = as_promised(running, prepared, scope)
-    return running if entry.amend is None else amended_outcome(running, prepared.call, entry.amend, scope.ports)
+        result = await check_promise(result, prepared, scope)
+    if entry.amend is not None:
+        result = await amended_result(result, prepared.call, entry.amend, scope.ports)
+    return _with_response(result, values) if type(values) is StructuredValues else result
 
 
 def _once(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> Awaitable[Outcome]:
@@ -94,8 +111,8 @@ async def _with_questions(prepared: Prepared, scope: Scope, invoke: Path) -> Out
     return questions.outcome
 
 
-async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
-    """Runs a tool that consists of calls, and returns its outcome. `inside` leads its calls back to the path."""
+async def _run_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
+    """Runs a tool that consists of calls, and returns its outcome."""
     call, left_s = prepared.call, _time_left(None, inside.deadline)
     if left_s is not None and left_s <= 0:
         return _too_late(call, None)
@@ -321,18 +338,14 @@ def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:
     return left if timeout_s is None else min(left, timeout_s)
 
 
-async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
-    """Runs an extended tool. A success gets `response_msg` and `structured` in its metadata.
+def _with_response(result: ToolResult, values: StructuredValues) -> ToolResult:
+    """Adds `response_msg` and `structured` to the metadata of a success of an extended tool.
 
     A text that the function itself put into `response_msg` is kept.
     """
-    result = await attempt(prepared, scope, invoke)
-    if isinstance(result, Pending) or result.failure is not None:
-        return result
-    text = _text(result)
+    text = None if result.failure is not None else _text(result)
     # The next step turns a result without text into a failure.
-    structured = cast("StructuredValues", prepared.validated.values).structured
-    return result if text is None else result.with_metadata(response_msg=text, structured=structured)
+    return result if text is None else result.with_metadata(response_msg=text, structured=values.structured)
 
 
 def _text(result: ToolResult) -> str | None:

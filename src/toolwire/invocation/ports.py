@@ -140,9 +140,9 @@ class Ports(Protocol):
         """The ports of the blocking driver, for work that was moved to a thread."""
         ...
 
-    async def execute(
+    def execute(
         self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
-    ) -> Any:
+    ) -> Awaitable[Any]:
         """Calls the function, which runs a tool and returns its value or `Raised`. `pauses` extend the limit.
 
         Raises:

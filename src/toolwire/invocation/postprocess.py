@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
@@ -11,13 +10,14 @@ from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.fold import replaced
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared
+from toolwire.permission.seen_urls import urls_in
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock, is_media
-from toolwire.vocabulary.calls import READ_RESULT, ToolCall
+from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
-from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text, page_of
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import tag
@@ -28,6 +28,28 @@ OWNERS_LIMIT = 200
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64
 """Longer integers may exceed the limits of JSON or of a model."""
+
+
+def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:
+    """Adds the labels and URLs of a result to those that the run has read.
+
+    The URLs of a tool that makes calls do not count: a model may have written them, and its calls' own results count.
+    A background call's URLs count once.
+    """
+    tool = prepared.entry.tool
+    run.read(tool.effects.labels)
+    data = result.data
+    if not result.success or prepared.is_composite or prepared.entry.name in _SAID_BEFORE:
+        return
+    # Most results hold no URL and must cost nothing.
+    if (type(data) in _WITHOUT_URLS and not result.blocks) or (type(data) is str and "://" not in data):
+        return
+    run.saw(urls_in(result, prepared.call.arguments))
+
+
+_WITHOUT_URLS = frozenset({int, float, bool, type(None)})
+_SAID_BEFORE = frozenset({READ_RESULT, POLL_CALL})
+"""Tools whose results were results of other calls."""
 
 
 def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
@@ -68,14 +90,14 @@ def _owners_text(data: Any) -> str:
     return text if len(text) <= OWNERS_LIMIT else f"{text[:OWNERS_LIMIT]}..."
 
 
-async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
-    """Returns the outcome of an outside tool. A result that does not fit the tool's output schema becomes a failure.
+async def check_promise(result: ToolResult, prepared: Prepared, scope: Scope) -> ToolResult:
+    """Returns the result of an outside tool. One that does not fit the tool's output schema becomes a failure.
 
     The failure keeps the data and the blocks.
     """
-    result, entry = await outcome, prepared.entry
+    entry = prepared.entry
     check = entry.tool.output_check
-    if check is None or not isinstance(result, ToolResult) or not result.success:
+    if check is None or not result.success:
         return result
     is_big = not scope.ports.is_blocking and is_large(result.data)
     misfit = await beside(scope.ports, is_big, partial(check, result.data))
@@ -100,19 +122,18 @@ async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Sc
     )
 
 
-def whole_text(result: ToolResult) -> str:
-    """Returns the whole text of a result that was cut. For a failed result, it is the output before the failure."""
-    return result.text if result.failure is None else ToolResult(True, content=result.blocks).text
-
-
 def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
     """Handles a failed result whose tool gave output before the failure."""
     try:
-        text = ToolResult(True, content=result.blocks).text
+        text = _text_before_failure(result)
     except Unrepresentable:
         return _with(result, ())
     shown = text if limit_bytes is None else cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
+
+
+def _text_before_failure(result: ToolResult) -> str:
+    return ToolResult(True, content=result.blocks).text
 
 
 def _is_short(data: Any) -> bool:
@@ -137,8 +158,8 @@ def _with(result: ToolResult, blocks: tuple[ContentBlock, ...], **metadata: Any)
     )
 
 
-async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) -> ToolResult:
-    """Returns the result with its first page and a note on how to read on.
+async def first_page(cut: ToolResult, whole_result: ToolResult, entry: Entry, scope: Scope) -> ToolResult:
+    """Returns the result with its first page and a note on how to read on. A failed result pages its earlier output.
 
     If the model has no tool for reading on, the truncated result is returned unchanged.
     """
@@ -147,6 +168,7 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
         return cut
     if is_denied(reader, scope.policy) or reader.disabled is not None:
         return cut
+    whole = whole_result.text if whole_result.failure is None else _text_before_failure(whole_result)
     kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
     spill = reader.spill if reader.is_spill_given or scope.pages is None else scope.pages
     kept_as = await scope.ports.arrived(spill.keep(kept, scope.caller))

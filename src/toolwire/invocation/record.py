@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
-from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Scope, read_again, read_result
 from toolwire.invocation.validate import Prepared
@@ -99,11 +98,16 @@ def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, An
     )
 
 
-def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
-    """Records the start of the call before it runs. The future gives the start time, or a result if it must not run."""
+def begin(
+    prepared: Prepared, step: Step, scope: Scope, ledger: Ledger
+) -> Future[float | ToolResult] | ToolResult | None:
+    """Records the start of the call before it runs, and gives the start time, or a result if it must not run.
+
+    None: its start needs no record.
+    """
     tool, composite = prepared.entry.tool, prepared.entry.composite
     if not needs_start(tool) and composite is None and not prepared.request_id:
-        return _at_once(0.0)
+        return None
     if prepared.request_id:
         # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
         # used.
@@ -111,7 +115,7 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
     try:
         arguments = recorded(prepared, scope)
     except Unrepresentable as error:
-        return _at_once(_unrecordable(prepared.call, error))
+        return _unrecordable(prepared.call, error)
     start = _start(prepared, step, arguments)
     if tool.effects.has_key:
         prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, start.arguments_digest)
@@ -147,12 +151,6 @@ def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -
             ledger.begin(_start(prepared, step, recorded(prepared, scope)))
 
 
-def _at_once(answer: float | ToolResult) -> Future[float | ToolResult]:
-    future = Future[float | ToolResult]()
-    future.set_result(answer)
-    return future
-
-
 def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
     """Returns the arguments for the record: their canonical form.
 
@@ -167,15 +165,6 @@ def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
         if prepared.request_id:
             raise
         return cast("dict[str, Any]", step_of(prepared.asked).given)
-
-
-async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:
-    """Records the outcome, and returns it when it is durable."""
-    # A run that diverged keeps its record unchanged: nothing after the divergence counts.
-    if isinstance(outcome, ToolResult) and not is_divergence(outcome):
-        is_big = is_large(step.given) or is_large((outcome.data, outcome.blocks, outcome.error))
-        return await scope.ports.arrived(await beside(scope.ports, is_big, lambda: ledger.settle(step, outcome)))
-    return outcome
 
 
 def is_divergence(outcome: Outcome) -> bool:

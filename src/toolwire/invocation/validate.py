@@ -27,13 +27,17 @@ class Prepared:
 
     __slots__ = (
         *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
-        *("idempotency_key", "is_composite", "_numbers", "request_id", "validated"),
+        *("idempotency_key", "is_allowed", "is_composite", "_numbers", "request_id", "started_at", "validated"),
     )
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
         self.entry = entry
         self.validated = validated
+        self.is_allowed = False
+        """True if the policy lets the call run and no person has to be asked."""
+        self.started_at = 0.0
+        """Start time of the first pass over a recorded call in seconds since the epoch; 0.0 for any other call."""
         self.request_id = ""
         """The approved request that allows the call; empty if no approval was needed."""
         self.asked = call

@@ -15,8 +15,9 @@ from typing import Any, Protocol, TypeVar, cast
 from toolwire.catalogue.entry import Middleware
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.authorize import authorize
+from toolwire.invocation.execute import attempt
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
@@ -175,17 +176,14 @@ class _Suspended(BaseException):
         self.pending = pending
 
 
-Innermost = Callable[[Prepared, Scope], Awaitable[Outcome]]
-
-
-async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, innermost: Innermost) -> Outcome:
-    """Runs the call through these layers, outermost first, and returns its outcome."""
+async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
+    """Runs the call through these layers, outermost first, to its tool, and returns its outcome."""
 
     async def core(call: PreparedCall) -> ToolResult:
         allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
         if not isinstance(allowed, Prepared):
             return _result_of(allowed)
-        return _result_of(await innermost(allowed, call.scope))
+        return _result_of(await attempt(allowed, call.scope, invoke))
 
     inner: CallNext = core
     for layer in reversed(layers):
@@ -222,7 +220,7 @@ async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) ->
     checked = validate(written, prepared.entry, scope.states)
     if isinstance(checked, ToolResult):
         return checked
-    checked.idempotency_key = prepared.idempotency_key
+    checked.idempotency_key, checked.started_at = prepared.idempotency_key, prepared.started_at
     return await authorize(checked, scope)
 
 
