@@ -22,7 +22,7 @@ from toolwire.invocation.ask import (
     decided,
     is_late,
     mismatch,
-    new_request_id,
+    new_request,
 )
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Run, Scope
@@ -220,7 +220,10 @@ def test_the_models_own_arguments_are_left_out_if_json_cannot_hold_them() -> Non
 
 
 def test_no_two_requests_have_one_id() -> None:
-    assert len({new_request_id() for _ in range(100)}) == 100
+    scope = asking(Person(None))
+    prepared = ready(scope, amount=5)
+    fields = {"call_id": "r_1", "arguments": {}, "reasons": ()}
+    assert len({new_request(prepared, scope, **fields).id for _ in range(100)}) == 100
 
 
 def test_the_digest_of_bound_values_leaves_out_those_without_a_json_form() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from toolwire.catalogue.entry import Amend
-from toolwire.invocation.fold import raised, replaced, result_of
+from toolwire.invocation.fold import raised, result_of
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.vocabulary.calls import ToolCall
@@ -61,6 +62,6 @@ async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports
         return failed.result
     after = result_of(call, found)
     if result.failure is not None:
-        return replaced(result, after.blocks)
+        return replace(result, blocks=after.blocks)
     is_same = (after.blocks, dict(after.metadata)) == (before.blocks, dict(before.metadata))
     return result if is_same else after

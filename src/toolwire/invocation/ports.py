@@ -257,6 +257,7 @@ class Sink(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class CallRecord:
     """One call from start to end, for observers.
 
@@ -272,40 +273,15 @@ class CallRecord:
         conversation: The conversation of the run; empty outside of a session.
     """
 
-    __slots__ = (
-        "call",
-        "caller",
-        "conversation",
-        "duration_s",
-        "entry",
-        "is_from_record",
-        "result",
-        "run_id",
-        "started_at",
-    )
-
-    def __init__(
-        self,
-        call: ToolCall,
-        entry: Entry | None,
-        result: ToolResult,
-        run_id: str,
-        started_at: float,
-        duration_s: float,
-        *,
-        is_from_record: bool = False,
-        caller: Caller = NOBODY,
-        conversation: str = "",
-    ) -> None:
-        self.call = call
-        self.entry = entry
-        self.result = result
-        self.run_id = run_id
-        self.started_at = started_at
-        self.duration_s = duration_s
-        self.is_from_record = is_from_record
-        self.caller = caller
-        self.conversation = conversation
+    call: ToolCall
+    entry: Entry | None
+    result: ToolResult
+    run_id: str
+    started_at: float
+    duration_s: float
+    is_from_record: bool = False
+    caller: Caller = NOBODY
+    conversation: str = ""
 
 
 class Observer(Protocol):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.aside import beside, is_large
-from toolwire.invocation.fold import replaced
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.seen_urls import urls_in
-from toolwire.vocabulary.blocks import ContentBlock, TextBlock, is_media
+from toolwire.vocabulary.blocks import TextBlock, is_media
 from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
@@ -111,15 +111,7 @@ async def check_promise(result: ToolResult, prepared: Prepared, scope: Scope) ->
         metadata=result.metadata,
         call=prepared.call,
     )
-    return ToolResult(
-        False,
-        result.data,
-        failed.error,
-        failed.metadata,
-        content=result.blocks,
-        failure=failed.failure,
-        call=prepared.call,
-    )
+    return replace(failed, data=result.data, blocks=result.blocks)
 
 
 def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
@@ -127,7 +119,7 @@ def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
     try:
         text = _text_before_failure(result)
     except Unrepresentable:
-        return _with(result, ())
+        return replace(result, blocks=())
     shown = text if limit_bytes is None else cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
 
@@ -142,20 +134,8 @@ def _is_short(data: Any) -> bool:
 
 
 def _with_text(result: ToolResult, shown: str) -> ToolResult:
-    pictures = tuple(filter(is_media, result.blocks))
-    return _with(result, (TextBlock(type="text", text=shown), *pictures), is_cut=True)
-
-
-def _with(result: ToolResult, blocks: tuple[ContentBlock, ...], **metadata: Any) -> ToolResult:
-    return ToolResult(
-        result.success,
-        result.data,
-        result.error,
-        {**result.metadata, **metadata},
-        content=blocks,
-        failure=result.failure,
-        call=result.call,
-    )
+    pictures = filter(is_media, result.blocks)
+    return replace(result, blocks=(TextBlock(type="text", text=shown), *pictures)).with_metadata(is_cut=True)
 
 
 async def first_page(cut: ToolResult, whole_result: ToolResult, entry: Entry, scope: Scope) -> ToolResult:
@@ -178,7 +158,7 @@ async def first_page(cut: ToolResult, whole_result: ToolResult, entry: Entry, sc
     shown = page.removesuffix("\n")
     told = f"{shown}\n[the first {len(page):,} of {len(whole):,} characters; {reading_on(kept_as, len(page))}]"
     others = filter(is_media, cut.blocks)
-    return replaced(cut, (TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
+    return replace(cut, blocks=(TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
 
 
 def reading_on(id: str, offset: int) -> str:

@@ -10,7 +10,7 @@ from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.fold import interrupted, with_repeatable_stop
 from toolwire.invocation.record import begin, is_divergence, recall, record_begun
 from toolwire.invocation.scope import Scope, run_of
-from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
+from toolwire.invocation.tell import taken, tell, tell_started
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import ToolCall
@@ -60,7 +60,7 @@ class Trail:
                 if isinstance(known, ToolResult):
                     return self._take_from_record(known)
                 self._step, self.doubt = step, known
-        if wants_starts(scope):
+        if scope.listeners:
             await beside(scope.ports, self.is_large, partial(tell_started, call, scope))
             await taken(scope)
         return refusal

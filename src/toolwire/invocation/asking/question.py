@@ -10,16 +10,16 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, named_approvers, new_request_id
+from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, new_request
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock, Waits
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
-from toolwire.invocation.scope import Scope, run_of
+from toolwire.invocation.scope import Scope
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
-from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decision
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
 from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question
@@ -31,7 +31,7 @@ class Questions:
     """The questions of one call. Its tool may ask from any thread or task."""
 
     def __init__(self, prepared: Prepared, scope: Scope) -> None:
-        self._call, self._entry, self._scope = prepared.call, prepared.entry, scope
+        self._call, self._scope = prepared.call, scope
         self._asker = prepared.entry.tool.asker
         self._prepared = prepared
         outer = scope.waits
@@ -267,28 +267,18 @@ class Questions:
         self.leave(ToolResult.failed("denied", message, data={"reason": reason}, call=self._call))
 
     def _request(self, number: int, message: str, schema: Mapping[str, Any], name: str = "") -> ApprovalRequest:
-        call, scope = self._call, self._scope
-        now = scope.clock()
-        return ApprovalRequest(
-            id=new_request_id(),
+        return new_request(
+            self._prepared,
+            self._scope,
             kind="question",
             question=message,
             name=name,
             answer_schema=schema,
-            call_id=f"{call.id}?{number}",
-            tool=self._entry.name,
+            call_id=f"{self._call.id}?{number}",
             arguments={},
             reasons=(f"untrusted:{self._asker}",) if self._asker else (),
-            caller=scope.caller,
-            run_id=run_of(call, scope),
-            parent=call.id,
-            tool_digest=self._entry.tool.digest,
+            parent=self._call.id,
             arguments_digest=digest({"question": message, "schema": schema}),
-            taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
-            created_at=now,
-            expires_at=now + REQUEST_LIFE_S,
-            depth=scope.depth,
-            approvers=named_approvers(scope),
         )
 
 
