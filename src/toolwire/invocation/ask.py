@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated
@@ -135,10 +134,9 @@ async def _in_time(request: ApprovalRequest, approver: Approver, scope: Scope) -
         return await ports.ask(approver, request)
     left_s = max(scope.deadline - time.monotonic(), 0.0)
     try:
-        answer = await ports.execute(partial(ports.ask, approver, request), is_async=True, limit_s=left_s)
+        return await ports.finish(ports.ask(approver, request), left_s)
     except TimedOut:
         return None
-    return cast("Decision | None", answer)
 
 
 def accepted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:

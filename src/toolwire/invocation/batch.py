@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.fold import with_repeatable_stop
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
@@ -87,32 +87,32 @@ async def _run_in_order(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome
     for call in calls:
         if run is None:
             outcomes.append(await invoke(call, scope))
-        elif run.stopping.reason is not None:
-            outcomes.append(_stop_result(call, run.stopping, None))
+        elif run.under_way.reason is not None:
+            outcomes.append(_stop_result(call, run.under_way, None))
         else:
             work = run.under_way.run(call, invoke(call, scope), scope.ports)
-            outcome = await scope.ports.unless_stopped(work, run.stopping)
+            outcome = await scope.ports.unless_stopped(work, run.under_way)
             is_cut = isinstance(outcome, CutOff)
-            outcomes.append(_stop_result(call, run.stopping, outcome) if is_cut else cast("Outcome", outcome))
+            outcomes.append(_stop_result(call, run.under_way, outcome) if is_cut else cast("Outcome", outcome))
     return outcomes
 
 
-def _stop_result(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
+def _stop_result(call: ToolCall, under_way: UnderWay, cut: CutOff | None) -> ToolResult:
     """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason.
 
     A call that had ended, and only waited for the reader of its events, keeps its result.
     """
-    if call.id in stopping.ended:
-        return stopping.ended[call.id]
-    tool = stopping.begun.get(call.id)
+    if call.id in under_way.ended:
+        return under_way.ended[call.id]
+    tool = under_way.begun.get(call.id)
     if tool is None:
-        message, data = f"{call.name!r} was not run: {stopping.reason}.", stop_facts(is_started=False, may_repeat=True)
+        message, data = f"{call.name!r} was not run: {under_way.reason}.", stop_facts(is_started=False, may_repeat=True)
         return ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
     data = stop_facts(is_started=True, may_repeat=False)
     if cut is not None and cut.is_still_running:
-        message = f"{call.name!r} could not be stopped and goes on: {stopping.reason}. Its result will be ignored."
+        message = f"{call.name!r} could not be stopped and goes on: {under_way.reason}. Its result will be ignored."
         return with_repeatable_stop(ToolResult.failed("unknown_outcome", message, data=data, call=call), tool)
-    message = f"{call.name!r} was stopped: {stopping.reason}."
+    message = f"{call.name!r} was stopped: {under_way.reason}."
     return with_repeatable_stop(ToolResult.failed("interrupted", message, data=data, call=call), tool)
 
 

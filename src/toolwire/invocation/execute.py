@@ -162,29 +162,26 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
     deadline = None if limit_s is None else time.monotonic() + limit_s
     sink = told_sink(prepared, scope) if scope.listeners else scope.sink
     produced = None if questions is None and sink is None else Produced(sink, is_read=scope.sink is not None)
-    context = None
+    context = clock = None
     if questions is not None and produced is not None:
+        clock = questions.clock
         context = context_of(prepared, scope, invoke, deadline, produced, questions)
     try:
         is_quick = tool.gives_future and (context is None or bool(tool.asker))
         if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
             # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
-            value = _called(tool, prepared.validated, context, deadline, ports)
+            value = _called(tool, prepared.validated, context, deadline)
         else:
-            value = await ports.execute(
-                partial(
-                    _called_later if tool.is_async else _called, tool, prepared.validated, context, deadline, ports
-                ),
-                is_async=tool.is_async,
-                limit_s=limit_s,
-                pauses=None if questions is None else questions.clock,
+            value = await (
+                ports.finish(_called_later(tool, prepared.validated, context, deadline, ports), limit_s, clock)
+                if tool.is_async
+                else ports.execute(partial(_called, tool, prepared.validated, context, deadline), limit_s, clock)
             )
         if type(value) not in READY:
             if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
                 value = await _finished(value, ports, _time_left(None, deadline), questions)
             if isinstance(value, GENERATORS):
                 produced = produced or Produced(sink, is_read=scope.sink is not None)
-                clock = None if questions is None else questions.clock
                 value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
     except TimedOut as late:
         is_stopped = stopped(produced) or late.stopped
@@ -218,7 +215,7 @@ def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questio
     return ports.finish(_held(value, questions), left_s)
 
 
-def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None, _: Ports) -> Any:
+def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None) -> Any:
     """Returns the tool's value, or `Raised`."""
     outer = CALL_DEADLINE.get()
     CALL_DEADLINE.set(deadline)
@@ -381,7 +378,7 @@ async def iterate(
     """
     if isinstance(generator, GeneratorType):
         pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
-        return await ports.execute(pulled, is_async=False, limit_s=limit_s, pauses=pauses)
+        return await ports.execute(pulled, limit_s, pauses)
     if ports.is_blocking:
         return owners_fault(
             "invalid_result",
@@ -389,8 +386,8 @@ async def iterate(
             for_owner="write it with `async def` and `yield`, or call it from an event loop.",
             call=call,
         )
-    later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
-    return await ports.execute(later, is_async=True, limit_s=limit_s, pauses=pauses)
+    later = _pulled_later(cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
+    return await ports.finish(later, limit_s, pauses)
 
 
 def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:

@@ -118,6 +118,6 @@ def _refusal(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolRes
 
 def _attempt_in_middleware(prepared: Prepared, scope: Scope) -> Awaitable[Outcome]:
     if scope.run is not None and not prepared.call.parent:
-        scope.run.stopping.begun[prepared.call.id] = prepared.entry.tool
+        scope.run.under_way.begun[prepared.call.id] = prepared.entry.tool
     layers = (*scope.middleware, *prepared.entry.middleware)
     return through(layers, prepared, scope, invoke) if layers else attempt(prepared, scope, invoke)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.blocks import ContentBlock
@@ -141,9 +141,9 @@ class Ports(Protocol):
         ...
 
     def execute(
-        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
+        self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
     ) -> Awaitable[Any]:
-        """Calls the function, which runs a tool and returns its value or `Raised`. `pauses` extend the limit.
+        """Calls the function, which runs a sync tool and returns its value or `Raised`. `pauses` extend the limit.
 
         Raises:
             TimedOut: The tool ran longer than `limit_s` seconds.
@@ -167,8 +167,12 @@ class Ports(Protocol):
         """
         ...
 
-    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+    def finish(
+        self, work: Coroutine[Any, Any, T], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Awaitable[T]:
         """Returns the coroutine's result. It runs on the caller's loop, or on the portal if the caller has none.
+
+        `pauses` extend the limit on the caller's loop. On the portal runs only what a sync tool returned.
 
         Raises:
             TimedOut: The coroutine ran longer than `limit_s` seconds and was cancelled.
@@ -214,8 +218,8 @@ class Ports(Protocol):
         """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
         ...
 
-    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:
-        """Returns the result of a call's work, or what is known if `stopping` cancelled it. It waits for the clean-up.
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], under_way: UnderWay) -> T | CutOff:
+        """Returns the result of a call's work, or what is known if `under_way` stopped it. It waits for the clean-up.
 
         A call that ended by itself keeps its result. Without an event loop nothing can be stopped.
         """

@@ -127,7 +127,7 @@ class Trail:
             self._span.ended(outcome)
         if scope.events is not None:
             if scope.run is not None and isinstance(outcome, ToolResult):
-                scope.run.stopping.ended[self._call.id] = outcome
+                scope.run.under_way.ended[self._call.id] = outcome
             await taken(scope)
         return outcome
 
