@@ -90,7 +90,7 @@ async def _run_in_order(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome
         elif run.under_way.reason is not None:
             outcomes.append(_stop_result(call, run.under_way, None))
         else:
-            work = run.under_way.run(call, invoke(call, scope), scope.ports)
+            work = run.under_way.run(call, invoke(call, scope), scope.ports.is_still_running)
             outcome = await scope.ports.unless_stopped(work, run.under_way)
             is_cut = isinstance(outcome, CutOff)
             outcomes.append(_stop_result(call, run.under_way, outcome) if is_cut else cast("Outcome", outcome))

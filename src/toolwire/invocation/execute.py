@@ -14,7 +14,7 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
-from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
+from toolwire.definition.unreadable_returns import READABLE
 from toolwire.invocation.amend import amended_result
 from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
@@ -152,10 +152,9 @@ _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
 async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> ToolResult:
     call, entry, ports = prepared.call, prepared.entry, scope.ports
     tool = entry.tool
-    if tool.function is None:
-        return _not_callable(call)
-    if tool.unreadable is not None and tool.unreadable.is_whole and _is_lost(prepared, scope):
-        return _unreadable(call, tool.unreadable)
+    refusal = _owners_refusal(prepared, scope)
+    if refusal is not None:
+        return refusal
     limit_s = entry.timeout_s if scope.deadline is None else _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call, scope)
@@ -171,12 +170,12 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
         if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
             # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
             value = _called(tool, prepared.validated, context, deadline)
+        elif tool.is_async:
+            work = _called_later(tool, prepared.validated, context, deadline, ports)
+            value = await ports.finish(work, limit_s, clock)
         else:
-            value = await (
-                ports.finish(_called_later(tool, prepared.validated, context, deadline, ports), limit_s, clock)
-                if tool.is_async
-                else ports.execute(partial(_called, tool, prepared.validated, context, deadline), limit_s, clock)
-            )
+            work = partial(_called, tool, prepared.validated, context, deadline)
+            value = await ports.execute(work, limit_s, clock)
         if type(value) not in READY:
             if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
                 value = await _finished(value, ports, _time_left(None, deadline), questions)
@@ -268,22 +267,15 @@ async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
         return Raised(error)
 
 
-def _not_callable(call: ToolCall) -> ToolResult:
-    return owners_fault(
-        "unavailable",
-        f"{call.name!r} cannot be run: it is known by its schema alone.",
-        for_owner="give function= when defining it.",
-        call=call,
-    )
-
-
-def _is_lost(prepared: Prepared, scope: Scope) -> bool:
-    """True if nothing between the tool and the model could make another value of its result."""
-    entry = prepared.entry
-    return entry.amend is None and not entry.middleware and not scope.middleware
-
-
-def _unreadable(call: ToolCall, returns: UnreadableReturn) -> ToolResult:
+def _owners_refusal(prepared: Prepared, scope: Scope) -> ToolResult | None:
+    """Returns the failure of a call whose tool cannot run, or has a result that no model could read."""
+    call, entry, returns = prepared.call, prepared.entry, prepared.entry.tool.unreadable
+    if entry.tool.function is None:
+        message = f"{call.name!r} cannot be run: it is known by its schema alone."
+        return owners_fault("unavailable", message, for_owner="give function= when defining it.", call=call)
+    # Between the tool and the model, its owner's code could make another value of its result.
+    if returns is None or not returns.is_whole or entry.amend is not None or entry.middleware or scope.middleware:
+        return None
     return owners_fault(
         "unavailable",
         f"{call.name!r} was not run: it returns {returns.name}, which cannot be shown.",

@@ -2,9 +2,12 @@
 
     recall -> resolve -> validate -> authorize -> begin -> [middleware( attempt )] -> postprocess -> settle -> tell
 
-It is one coroutine that awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A
-failure is a value; only a cancellation leaves the path as an exception. `recall`, `begin` and `settle` belong to the
-ledger and cost nothing without one.
+`invoke` starts it, `_take_steps` goes from `resolve` to `postprocess`, and `_leave_trail` is around the steps of a call
+that has a ledger, a tracer or an observer: `recall`, `begin`, `settle` and `tell` are methods of its `Trail`. `prepare`
+resolves, validates and judges at once. Each other step is a function in the file of its name.
+
+The path awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A failure is a
+value; only a cancellation, or a mistake of the host, leaves the path as an exception.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Awaitable, Coroutine
 from functools import partial
 from typing import Any
 
-from toolwire.invocation.aside import is_large
+from toolwire.invocation.aside import needs_thread
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.judge import judged
@@ -53,9 +56,10 @@ async def _leave_trail(call: ToolCall, scope: Scope) -> Outcome:
 
 async def _take_steps(call: ToolCall, scope: Scope, trail: Trail | None) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
-    ports, doubt = scope.ports, None if trail is None else trail.doubt
-    if trail.is_large if trail is not None else not ports.is_blocking and is_large(call.arguments):
-        prepared = await ports.aside(partial(prepare, call, scope, doubt))
+    doubt = None if trail is None else trail.doubt
+    is_large = needs_thread(call.arguments, scope.ports) if trail is None else trail.is_large
+    if is_large:
+        prepared = await scope.ports.aside(partial(prepare, call, scope, doubt))
     else:
         prepared = prepare(call, scope, doubt)
     if isinstance(prepared, ToolResult):

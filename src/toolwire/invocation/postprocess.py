@@ -1,4 +1,4 @@
-"""The last step before a result is returned: it must be representable, and short enough for a model."""
+"""The last steps of a result: the run has read it, and it must be representable and short enough for a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.aside import beside, is_large
+from toolwire.invocation.aside import beside, needs_thread
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Run, Scope
@@ -99,8 +99,8 @@ async def check_promise(result: ToolResult, prepared: Prepared, scope: Scope) ->
     check = entry.tool.output_check
     if check is None or not result.success:
         return result
-    is_big = not scope.ports.is_blocking and is_large(result.data)
-    misfit = await beside(scope.ports, is_big, partial(check, result.data))
+    is_large = needs_thread(result.data, scope.ports)
+    misfit = await beside(scope.ports, is_large, partial(check, result.data))
     if misfit is None:
         return result
     failed = owners_fault(

@@ -105,8 +105,7 @@ def begin(
 
     None: its start needs no record.
     """
-    tool, composite = prepared.entry.tool, prepared.entry.composite
-    if not needs_start(tool) and composite is None and not prepared.request_id:
+    if not _begins_on_record(prepared):
         return None
     if prepared.request_id:
         # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
@@ -117,7 +116,7 @@ def begin(
     except Unrepresentable as error:
         return _unrecordable(prepared.call, error)
     start = _start(prepared, step, arguments)
-    if tool.effects.has_key:
+    if prepared.entry.tool.effects.has_key:
         prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, start.arguments_digest)
     return ledger.begin(start)
 
@@ -125,6 +124,11 @@ def begin(
 def needs_start(tool: Tool) -> bool:
     """True if each start of the tool is recorded, because a second one might change something."""
     return tool.effects.idempotent != "natural" and not tool.is_delegating
+
+
+def _begins_on_record(prepared: Prepared) -> bool:
+    entry = prepared.entry
+    return needs_start(entry.tool) or entry.composite is not None or bool(prepared.request_id)
 
 
 def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Start:
@@ -144,9 +148,7 @@ def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Star
 
 def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> None:
     """Records that a stopped call had begun, if its start needed no record. Does not wait."""
-    if needs_start(prepared.entry.tool) or prepared.entry.composite is not None:
-        return
-    if not prepared.request_id:
+    if not _begins_on_record(prepared):
         with suppress(Unrepresentable):
             ledger.begin(_start(prepared, step, recorded(prepared, scope)))
 

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from toolwire.invocation.aside import beside, is_large
+from toolwire.invocation.aside import beside, needs_thread
 from toolwire.invocation.fold import interrupted, with_repeatable_stop
 from toolwire.invocation.record import begin, is_divergence, recall, record_begun
 from toolwire.invocation.scope import Scope, run_of
@@ -40,7 +40,7 @@ class Trail:
         self._is_from_record = False
         self.doubt: InDoubtStep | None = None
         """The earlier attempt at the call whose end is not on record."""
-        self.is_large = not scope.ports.is_blocking and is_large(call.arguments)
+        self.is_large = needs_thread(call.arguments, scope.ports)
         """True if work on the arguments, and later on the result, must leave the event loop."""
         self._span = None if scope.tracer is None else _open_span(call, scope, scope.tracer)
         self._started_at, self._started = time.time(), time.perf_counter()
@@ -132,8 +132,8 @@ class Trail:
         return outcome
 
     def _measure(self, result: ToolResult) -> None:
-        if not self.is_large and not self._scope.ports.is_blocking:
-            self.is_large = is_large((result.data, result.blocks, result.error))
+        if not self.is_large:
+            self.is_large = needs_thread((result.data, result.blocks, result.error), self._scope.ports)
 
     def _tell(self, result: ToolResult, duration_s: float) -> None:
         call = _without_nulls_left_out(self._call, result)

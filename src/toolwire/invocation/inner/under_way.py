@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import ToolCall
@@ -19,12 +19,6 @@ class CutOff:
 
     is_still_running: bool
     """True if its tool did not end in the time for a clean-up."""
-
-
-class Leaving(Protocol):
-    """The part of the ports that tells whether an exception left work running."""
-
-    def is_still_running(self, error: BaseException) -> bool: ...
 
 
 class UnderWay:
@@ -66,10 +60,12 @@ class UnderWay:
         with self._lock:
             self._cancels.remove(cancel)
 
-    async def run(self, call: ToolCall, calling: Coroutine[Any, Any, Outcome], ports: Leaving) -> Outcome | None:
+    async def run(
+        self, call: ToolCall, calling: Coroutine[Any, Any, Outcome], is_still_running: Callable[[BaseException], bool]
+    ) -> Outcome | None:
         """Returns the outcome of `calling`, which is under way meanwhile. None: its program has ended, so nothing ran.
 
-        A call that could not be stopped stays under way.
+        A call that could not be stopped stays under way: `is_still_running` is that of the ports.
         """
         if not self._begin(call):
             calling.close()
@@ -78,7 +74,7 @@ class UnderWay:
         try:
             return await calling
         except BaseException as error:
-            is_left = ports.is_still_running(error)
+            is_left = is_still_running(error)
             raise
         finally:
             if not is_left:
