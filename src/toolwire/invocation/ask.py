@@ -196,7 +196,7 @@ def new_request(prepared: Prepared, scope: Scope, **fields: Any) -> ApprovalRequ
         created_at=now,
         expires_at=now + REQUEST_LIFE_S,
         depth=scope.depth,
-        # Whoever takes the decision may lack the policy.
+        # The process that takes the decision may lack the policy.
         approvers={effect: tuple(sorted(names)) for effect, names in scope.policy.approvers.items()},
         **fields,
     )
