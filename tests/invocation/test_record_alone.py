@@ -12,9 +12,9 @@ import pytest
 
 from tests.invocation.alone import PORTS, entry_of, ready, scope_of
 from toolwire.invocation.aside import ASIDE_BYTES
+from toolwire.invocation.invoker import Trail
 from toolwire.invocation.record import DONE_ALREADY, begin, evidence, is_divergence, recall, reconciled
 from toolwire.invocation.scope import Run, Scope
-from toolwire.invocation.trail import Trail
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.step import step as run
 from toolwire.testing.ledger import MemoryLedger
