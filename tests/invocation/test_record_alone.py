@@ -12,7 +12,8 @@ import pytest
 
 from tests.invocation.alone import PORTS, entry_of, ready, scope_of
 from toolwire.invocation.aside import ASIDE_BYTES
-from toolwire.invocation.record import DONE_ALREADY, begin, evidence, is_divergence, recall, reconciled, settle
+from toolwire.invocation.invoker import Trail
+from toolwire.invocation.record import DONE_ALREADY, begin, evidence, is_divergence, recall, reconciled
 from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.step import step as run
@@ -161,7 +162,8 @@ def begun(
     if more is not None:
         prepared.canonical(scope)
         cast("list[Any]", prepared.validated.values["amount"]).append(more)
-    return begin(prepared, STEP, scope, ledger).result(0), ledger.starts, prepared, scope
+    answer = begin(prepared, STEP, scope, ledger)
+    return answer.result(0) if isinstance(answer, Future) else answer, ledger.starts, prepared, scope
 
 
 def start_of(scope: Scope, arguments: Mapping[str, Any], **more: Any) -> Start:
@@ -194,7 +196,7 @@ def test_a_call_with_a_key_has_the_key_of_its_run_step_and_arguments(options: di
 
 def test_a_natural_call_is_not_begun() -> None:
     answer, starts, *_ = begun(idempotent="natural")
-    assert (answer, starts) == (0.0, [])
+    assert (answer, starts) == (None, [])
 
 
 def test_a_natural_call_that_a_person_approved_is_begun() -> None:
@@ -234,13 +236,16 @@ def test_an_approved_call_without_a_canonical_form_does_not_begin() -> None:
 
 
 def settled(outcome: Outcome, ledger: Noting, *, given: Any = 5, ports: Any = PORTS) -> Outcome:
-    step = step_of(replace(CALL, arguments={"amount": given}))
-    return run(settle(step, outcome, replace(scope_of(pay), ports=ports), ledger))
+    call = replace(CALL, arguments={"amount": given})
+    trail = Trail(call, replace(scope_of(pay, ledger=ledger), ports=ports))
+    assert run(trail.recall()) is None
+    return run(trail.settle(outcome))
 
 
 class Counting(type(PORTS)):
     """Ports that count the work that leaves the event loop."""
 
+    is_blocking = False
     count = 0
 
     async def aside(self, function: Callable[[], Any]) -> Any:
@@ -255,12 +260,12 @@ LARGE = "x" * (ASIDE_BYTES + 1)
     ("given", "result", "count"),
     [
         (5, ToolResult(True, 1), 0),
-        (LARGE, ToolResult(True, 1), 1),
+        (LARGE, ToolResult(True, 1), 2),
         (5, ToolResult(True, LARGE), 1),
         (5, ToolResult(True, content=(TextBlock(type="text", text=LARGE),)), 1),
         (5, ToolResult.failed("tool_error", LARGE), 1),
     ],
-    ids=["small", "arguments", "data", "blocks", "error"],
+    ids=["small", "arguments, also when it is recalled", "data", "blocks", "error"],
 )
 def test_a_result_is_recorded_and_the_one_on_record_counts(given: Any, result: ToolResult, count: int) -> None:
     ledger, ports = Noting(), Counting(PORTS.runtime)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from dataclasses import replace
 from functools import partial
 
 from toolwire.catalogue.entry import Amend
-from toolwire.invocation.fold import raised, replaced, result_of
+from toolwire.invocation.fold import raised, result_of
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
-from toolwire.vocabulary.results import Outcome, Pending, ToolResult
+from toolwire.vocabulary.results import ToolResult
 
 
 class AmendFailed(Exception):
@@ -46,12 +46,6 @@ async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: P
     return response if instead is None else instead
 
 
-async def amended_outcome(running: Awaitable[Outcome], call: ToolCall, amend: Amend, ports: Ports) -> Outcome:
-    """Returns the outcome with its result amended."""
-    outcome = await running
-    return outcome if isinstance(outcome, Pending) else await amended_result(outcome, call, amend, ports)
-
-
 async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
     """Returns the amended result. For a failed result, the content before the failure is amended."""
     if result.failure is not None and not result.blocks:
@@ -68,6 +62,6 @@ async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports
         return failed.result
     after = result_of(call, found)
     if result.failure is not None:
-        return replaced(result, after.blocks)
+        return replace(result, blocks=after.blocks)
     is_same = (after.blocks, dict(after.metadata)) == (before.blocks, dict(before.metadata))
     return result if is_same else after

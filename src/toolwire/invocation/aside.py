@@ -36,6 +36,11 @@ def is_large(value: Any) -> bool:
     return left < 0
 
 
+def needs_thread(value: Any, ports: Ports) -> bool:
+    """True if work on the value would hold an event loop up for too long."""
+    return not ports.is_blocking and is_large(value)
+
+
 async def beside(ports: Ports, is_large: bool, function: Callable[[], T]) -> T:
     """Returns the result of the function. It runs in a thread if its values are large and an event loop is running."""
     return await ports.aside(function) if is_large else function()

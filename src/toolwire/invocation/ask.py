@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated
@@ -135,10 +134,9 @@ async def _in_time(request: ApprovalRequest, approver: Approver, scope: Scope) -
         return await ports.ask(approver, request)
     left_s = max(scope.deadline - time.monotonic(), 0.0)
     try:
-        answer = await ports.execute(partial(ports.ask, approver, request), is_async=True, limit_s=left_s)
+        return await ports.finish(ports.ask(approver, request), left_s)
     except TimedOut:
         return None
-    return cast("Decision | None", answer)
 
 
 def accepted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
@@ -166,42 +164,42 @@ def is_late(request: ApprovalRequest, scope: Scope) -> bool:
 
 
 def _request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> ApprovalRequest:
-    call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
     # An approver is the host's code and may change its arguments, so it gets a copy.
     arguments = plain(prepared.canonical(scope))
-    given = _given(call.arguments)
-    return ApprovalRequest(
-        id=new_request_id(),
-        call_id=call.id,
-        tool=prepared.entry.name,
+    given = _given(prepared.call.arguments)
+    return new_request(
+        prepared,
+        scope,
+        call_id=prepared.call.id,
         arguments=arguments,
         reasons=reasons,
-        caller=scope.caller,
-        run_id=run_of(call, scope),
-        parent=call.parent,
+        parent=prepared.call.parent,
         attempt=prepared.attempt,
-        tool_digest=tool.digest,
         arguments_digest=prepared.canonical_digest(scope),
         bound_digest=bound_digest(prepared.validated),
         given={} if given == arguments else given,
         effects=tuple(sorted(effects_of(prepared, scope))),
-        taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
-        arguments_schema=tool.input_schema,
-        created_at=now,
-        expires_at=now + REQUEST_LIFE_S,
-        depth=scope.depth,
-        approvers=named_approvers(scope),
+        arguments_schema=prepared.entry.tool.input_schema,
     )
 
 
-def named_approvers(scope: Scope) -> dict[str, tuple[str, ...]]:
-    """Returns the principals who may approve, by effect, for a request: whoever takes its decision lacks the policy."""
-    return {effect: tuple(sorted(names)) for effect, names in scope.policy.approvers.items()}
-
-
-def new_request_id() -> str:
-    """Returns a new id of 128 random bits."""
-    return f"a_{os.urandom(16).hex()}"
+def new_request(prepared: Prepared, scope: Scope, **fields: Any) -> ApprovalRequest:
+    """Returns a new request about this call, or about a question of its tool. Its id has 128 random bits."""
+    tool, now = prepared.entry.tool, scope.clock()
+    return ApprovalRequest(
+        id=f"a_{os.urandom(16).hex()}",
+        tool=prepared.entry.name,
+        caller=scope.caller,
+        run_id=run_of(prepared.call, scope),
+        tool_digest=tool.digest,
+        taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
+        created_at=now,
+        expires_at=now + REQUEST_LIFE_S,
+        depth=scope.depth,
+        # The process that takes the decision may lack the policy.
+        approvers={effect: tuple(sorted(names)) for effect, names in scope.policy.approvers.items()},
+        **fields,
+    )
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

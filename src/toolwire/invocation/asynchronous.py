@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.own_cancellation import is_from_caller
@@ -40,12 +40,10 @@ class AsynchronousPorts:
         self._cleanup_s = cleanup_s
         self.blocking = BlockingPorts(runtime)
 
-    async def execute(
-        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
-    ) -> Any:
-        if is_async:
-            return await (function() if limit_s is None else self._within(function(), limit_s, pauses))
-        return await self._worked(await self._started(function), limit_s, pauses)
+    def execute(
+        self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Awaitable[Any]:
+        return self._worked(function, limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         return is_from_caller(error)
@@ -67,8 +65,11 @@ class AsynchronousPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
-    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
-        return await (work if limit_s is None else self._within(work, limit_s))
+    def finish(
+        self, work: Coroutine[Any, Any, T], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Awaitable[T]:
+        # Not a coroutine itself: it would be one more frame around every tool.
+        return work if limit_s is None else self._within(work, limit_s, pauses)
 
     async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         if not future.done():
@@ -90,7 +91,7 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await self._worked(await self._started(lambda: _answer(whom, question)), None, is_tool=False)
+            answer = await self._worked(lambda: _answer(whom, question), None, is_tool=False)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
@@ -160,7 +161,7 @@ class AsynchronousPorts:
         finally:
             waiting.cancel()
 
-    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], under_way: UnderWay) -> T | CutOff:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         is_over = is_cancelled = False
 
@@ -173,7 +174,7 @@ class AsynchronousPorts:
         def cancel_soon() -> None:
             loop.call_soon_threadsafe(cancel)
 
-        stopping.add(cancel_soon)
+        under_way.add_cancel(cancel_soon)
         try:
             return await work
         except asyncio.CancelledError as error:
@@ -183,7 +184,7 @@ class AsynchronousPorts:
             return CutOff(is_still_running=isinstance(error, StillRunning))
         finally:
             is_over = True
-            stopping.remove(cancel_soon)
+            under_way.remove_cancel(cancel_soon)
             if is_cancelled and task is not None:
                 task.uncancel()
 
@@ -202,9 +203,10 @@ class AsynchronousPorts:
             raise
 
     async def _worked(
-        self, future: Future[T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
+        self, job: Callable[[], T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
     ) -> T:
         """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
+        future = await self._started(job)
         waiting = asyncio.wrap_future(future)
         try:
             done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)

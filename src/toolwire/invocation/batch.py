@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.fold import with_repeatable_stop
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
@@ -18,43 +18,51 @@ from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 
-async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False) -> list[Outcome]:
+def invoke_turn(
+    calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False
+) -> Coroutine[Any, Any, list[Outcome]]:
     """Runs the calls of a turn, as `invoke_all`. If the turn is cancelled, it waits for the clean-up of its calls."""
     work = partial(invoke_all, calls, scope, is_sequence=is_sequence)
-    return await scope.ports.whole(work, lambda: run.under_way.names)
+    return scope.ports.whole(work, lambda: run.under_way.names)
 
 
-async def invoke_all(calls: Sequence[ToolCall], scope: Scope, *, is_sequence: bool = False) -> list[Outcome]:
+def invoke_all(
+    calls: Sequence[ToolCall], scope: Scope, *, is_sequence: bool = False
+) -> Coroutine[Any, Any, list[Outcome]]:
     """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too.
 
     A call that ends the turn waits for the calls before it, and the calls after it wait for it. With `is_sequence`,
     each call runs only once the one before it has succeeded, and waits for a person as long as that one waits.
     """
+    # Like `_run_together`, no coroutine itself: each would be one more frame around every tool.
     _check_bound_values(calls, scope)
     if is_sequence:
-        return await _one_by_one(calls, scope)
-    end = scope.end
-    if end is None:
-        return await _together(calls, scope)
+        return _one_by_one(calls, scope)
+    return _run_together(calls, scope) if scope.end is None else _run_around(scope.end.name, calls, scope)
+
+
+async def _run_around(end: str, calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    for _, group in groupby(enumerate(calls), lambda one: one[0] if one[1].name == end.name else -1):
-        outcomes += await _together([call for _, call in group], scope)
+    for _, group in groupby(enumerate(calls), lambda one: one[0] if one[1].name == end else -1):
+        outcomes += await _run_together([call for _, call in group], scope)
     return outcomes
 
 
-async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+def _run_together(calls: Sequence[ToolCall], scope: Scope) -> Coroutine[Any, Any, list[Outcome]]:
     lanes = _lanes(calls, scope)
-    if len(lanes) <= 1:
-        return await _in_turn(calls, scope)
+    return _run_in_order(calls, scope) if len(lanes) <= 1 else _run_lanes(lanes, calls, scope)
+
+
+async def _run_lanes(lanes: Sequence[Sequence[int]], calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     found = await scope.ports.together(
-        [partial(_in_turn, [calls[place] for place in places], scope) for places in lanes]
+        [partial(_run_in_order, [calls[place] for place in places], scope) for places in lanes]
     )
-    results = {
-        place: result
+    outcomes = {
+        place: outcome
         for places, lane in zip(lanes, found, strict=True)
-        for place, result in zip(places, lane, strict=True)
+        for place, outcome in zip(places, lane, strict=True)
     }
-    return [results[place] for place in range(len(calls))]
+    return [outcomes[place] for place in range(len(calls))]
 
 
 async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
@@ -66,41 +74,45 @@ async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
             continue
         if before is not None and not before.success:
             scope = replace(scope, is_blocked=True)
-        outcomes += await _in_turn([call], scope)
+        outcomes += await _run_in_order([call], scope)
     return outcomes
 
 
-async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
-    if scope.run is None:
-        return [await invoke(call, scope) for call in calls]
-    return [await _unless_stopped(call, scope, scope.run) for call in calls]
+async def _run_in_order(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+    """Returns the outcomes of the calls. If the host stops the turn, a call that had not ended gets a result of that.
+
+    One coroutine with a loop in it, because each coroutine would be one more frame around every tool.
+    """
+    run, outcomes = scope.run, list[Outcome]()
+    for call in calls:
+        if run is None:
+            outcomes.append(await invoke(call, scope))
+        elif run.under_way.reason is not None:
+            outcomes.append(_stop_result(call, run.under_way, None))
+        else:
+            work = run.under_way.run(call, invoke(call, scope), scope.ports.is_still_running)
+            outcome = await scope.ports.unless_stopped(work, run.under_way)
+            is_cut = isinstance(outcome, CutOff)
+            outcomes.append(_stop_result(call, run.under_way, outcome) if is_cut else cast("Outcome", outcome))
+    return outcomes
 
 
-async def _unless_stopped(call: ToolCall, scope: Scope, run: Run) -> Outcome:
-    """Returns the outcome of the call, or its result if the host stopped the turn before it ended."""
-    if run.stopping.reason is not None:
-        return _stop_result(call, run.stopping, None)
-    work = run.under_way.run(call, invoke(call, scope), scope.ports)
-    outcome = await scope.ports.unless_stopped(work, run.stopping)
-    return _stop_result(call, run.stopping, outcome) if isinstance(outcome, CutOff) else cast("Outcome", outcome)
-
-
-def _stop_result(call: ToolCall, stopping: Stopping, cut: CutOff | None) -> ToolResult:
+def _stop_result(call: ToolCall, under_way: UnderWay, cut: CutOff | None) -> ToolResult:
     """Returns the result of a call that the host stopped, or that did not begin: the facts about it, and the reason.
 
     A call that had ended, and only waited for the reader of its events, keeps its result.
     """
-    if call.id in stopping.ended:
-        return stopping.ended[call.id]
-    tool = stopping.begun.get(call.id)
+    if call.id in under_way.ended:
+        return under_way.ended[call.id]
+    tool = under_way.begun.get(call.id)
     if tool is None:
-        message, data = f"{call.name!r} was not run: {stopping.reason}.", stop_facts(is_started=False, may_repeat=True)
+        message, data = f"{call.name!r} was not run: {under_way.reason}.", stop_facts(is_started=False, may_repeat=True)
         return ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
     data = stop_facts(is_started=True, may_repeat=False)
     if cut is not None and cut.is_still_running:
-        message = f"{call.name!r} could not be stopped and goes on: {stopping.reason}. Its result will be ignored."
+        message = f"{call.name!r} could not be stopped and goes on: {under_way.reason}. Its result will be ignored."
         return with_repeatable_stop(ToolResult.failed("unknown_outcome", message, data=data, call=call), tool)
-    message = f"{call.name!r} was stopped: {stopping.reason}."
+    message = f"{call.name!r} was stopped: {under_way.reason}."
     return with_repeatable_stop(ToolResult.failed("interrupted", message, data=data, call=call), tool)
 
 

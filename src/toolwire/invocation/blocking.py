@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
@@ -35,18 +35,13 @@ class BlockingPorts:
         return self
 
     async def execute(
-        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
+        self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
     ) -> Any:
-        if is_async:
-            raise AssertionError("an async tool reached the blocking driver: it belongs on the portal")
         if limit_s is None:
             return function()
         future = self.runtime.workers.start(function)
         try:
-            done = wait((future,), timeout=limit_s).done
-            while not done and pauses is not None and (more_s := pauses.more_s()) > 0:
-                done = wait((future,), timeout=more_s).done
-            if not done:
+            if not _waited(future, limit_s, pauses):
                 raise not_in_time(future, limit_s)
         except BaseException:
             # A job that has not started must not start after its caller has left.
@@ -73,7 +68,8 @@ class BlockingPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
-    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None, pauses: PauseClock | None = None) -> T:
+        assert pauses is None, "an async tool reached the blocking driver: it belongs on the portal"
         try:
             return self.runtime.portal.run(lambda: work, limit_s=limit_s)
         except TimeoutError as late:
@@ -81,10 +77,7 @@ class BlockingPorts:
 
     async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         try:
-            is_done = _waited(future, limit_s)
-            while not is_done and pauses is not None and (more_s := pauses.more_s()) > 0:
-                is_done = _waited(future, more_s)
-            if not is_done:
+            if not _waited(future, limit_s, pauses):
                 give_up(future, limit_s or 0.0)
         except BaseException:
             future.cancel()
@@ -120,7 +113,7 @@ class BlockingPorts:
         first = step(cores[0]())
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
 
-    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:  # noqa: ARG002
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], under_way: UnderWay) -> T | CutOff:  # noqa: ARG002
         return await work
 
     async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:  # noqa: ARG002 - a blocking turn cannot be cancelled
@@ -137,8 +130,15 @@ class BlockingPorts:
             return core
 
 
-def _waited(future: Future[Any], limit_s: float | None) -> bool:
-    """True if the future was done within the limit."""
+def _waited(future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> bool:
+    """True if the future was done within the limit and its pauses."""
+    is_done = _is_done(future, limit_s)
+    while not is_done and pauses is not None and (more_s := pauses.more_s()) > 0:
+        is_done = _is_done(future, more_s)
+    return is_done
+
+
+def _is_done(future: Future[Any], limit_s: float | None) -> bool:
     try:
         # Not `wait`: it does not return for a future that was cancelled before its work began.
         with suppress(CancelledError):

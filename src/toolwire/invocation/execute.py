@@ -14,8 +14,8 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
-from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
-from toolwire.invocation.amend import amended_outcome
+from toolwire.definition.unreadable_returns import READABLE
+from toolwire.invocation.amend import amended_result
 from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
@@ -36,7 +36,7 @@ from toolwire.invocation.fold import (
 from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
-from toolwire.invocation.postprocess import as_promised
+from toolwire.invocation.postprocess import check_promise
 from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
@@ -54,16 +54,33 @@ from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome]:
-    """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits."""
-    entry = prepared.entry
+    """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits.
+
+    `invoke` leads the calls of the tool back to the path.
+    """
+    entry, tool = prepared.entry, prepared.entry.tool
     # This function is not a coroutine itself, which saves one coroutine per call.
-    if entry.tool.context_parameter is None and not entry.tool.asker:
+    if entry.composite is not None:
+        inside = Inside(prepared.call, scope, invoke, started_at=prepared.started_at)
+        return _run_composite(entry.composite, prepared, inside)
+    if tool.context_parameter is None and not tool.asker:
         running = _once(prepared, scope, invoke, None)
     else:
         running = _with_questions(prepared, scope, invoke)
+    is_extended = type(prepared.validated.values) is StructuredValues
+    return _complete(running, prepared, scope) if tool.is_outside or entry.amend or is_extended else running
+
+
+async def _complete(running: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
+    """Checks the result of an outside tool, lets the owner amend it, and adds the values of an extended tool."""
+    result, entry, values = await running, prepared.entry, prepared.validated.values
+    if isinstance(result, Pending):
+        return result
     if entry.tool.is_outside:
-        running = as_promised(running, prepared, scope)
-    return running if entry.amend is None else amended_outcome(running, prepared.call, entry.amend, scope.ports)
+        result = await check_promise(result, prepared, scope)
+    if entry.amend is not None:
+        result = await amended_result(result, prepared.call, entry.amend, scope.ports)
+    return _with_response(result, values) if type(values) is StructuredValues else result
 
 
 def _once(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> Awaitable[Outcome]:
@@ -94,8 +111,8 @@ async def _with_questions(prepared: Prepared, scope: Scope, invoke: Path) -> Out
     return questions.outcome
 
 
-async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
-    """Runs a tool that consists of calls, and returns its outcome. `inside` leads its calls back to the path."""
+async def _run_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
+    """Runs a tool that consists of calls, and returns its outcome."""
     call, left_s = prepared.call, _time_left(None, inside.deadline)
     if left_s is not None and left_s <= 0:
         return _too_late(call, None)
@@ -135,39 +152,35 @@ _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
 async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> ToolResult:
     call, entry, ports = prepared.call, prepared.entry, scope.ports
     tool = entry.tool
-    if tool.function is None:
-        return _not_callable(call)
-    if tool.unreadable is not None and tool.unreadable.is_whole and _is_lost(prepared, scope):
-        return _unreadable(call, tool.unreadable)
+    refusal = _owners_refusal(prepared, scope)
+    if refusal is not None:
+        return refusal
     limit_s = entry.timeout_s if scope.deadline is None else _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call, scope)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     sink = told_sink(prepared, scope) if scope.listeners else scope.sink
     produced = None if questions is None and sink is None else Produced(sink, is_read=scope.sink is not None)
-    context = None
+    context = clock = None
     if questions is not None and produced is not None:
+        clock = questions.clock
         context = context_of(prepared, scope, invoke, deadline, produced, questions)
     try:
         is_quick = tool.gives_future and (context is None or bool(tool.asker))
         if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
             # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
-            value = _called(tool, prepared.validated, context, deadline, ports)
+            value = _called(tool, prepared.validated, context, deadline)
+        elif tool.is_async:
+            work = _called_later(tool, prepared.validated, context, deadline, ports)
+            value = await ports.finish(work, limit_s, clock)
         else:
-            value = await ports.execute(
-                partial(
-                    _called_later if tool.is_async else _called, tool, prepared.validated, context, deadline, ports
-                ),
-                is_async=tool.is_async,
-                limit_s=limit_s,
-                pauses=None if questions is None else questions.clock,
-            )
+            work = partial(_called, tool, prepared.validated, context, deadline)
+            value = await ports.execute(work, limit_s, clock)
         if type(value) not in READY:
             if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
                 value = await _finished(value, ports, _time_left(None, deadline), questions)
             if isinstance(value, GENERATORS):
                 produced = produced or Produced(sink, is_read=scope.sink is not None)
-                clock = None if questions is None else questions.clock
                 value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
     except TimedOut as late:
         is_stopped = stopped(produced) or late.stopped
@@ -201,7 +214,7 @@ def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questio
     return ports.finish(_held(value, questions), left_s)
 
 
-def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None, _: Ports) -> Any:
+def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None) -> Any:
     """Returns the tool's value, or `Raised`."""
     outer = CALL_DEADLINE.get()
     CALL_DEADLINE.set(deadline)
@@ -254,22 +267,15 @@ async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
         return Raised(error)
 
 
-def _not_callable(call: ToolCall) -> ToolResult:
-    return owners_fault(
-        "unavailable",
-        f"{call.name!r} cannot be run: it is known by its schema alone.",
-        for_owner="give function= when defining it.",
-        call=call,
-    )
-
-
-def _is_lost(prepared: Prepared, scope: Scope) -> bool:
-    """True if nothing between the tool and the model could make another value of its result."""
-    entry = prepared.entry
-    return entry.amend is None and not entry.middleware and not scope.middleware
-
-
-def _unreadable(call: ToolCall, returns: UnreadableReturn) -> ToolResult:
+def _owners_refusal(prepared: Prepared, scope: Scope) -> ToolResult | None:
+    """Returns the failure of a call whose tool cannot run, or has a result that no model could read."""
+    call, entry, returns = prepared.call, prepared.entry, prepared.entry.tool.unreadable
+    if entry.tool.function is None:
+        message = f"{call.name!r} cannot be run: it is known by its schema alone."
+        return owners_fault("unavailable", message, for_owner="give function= when defining it.", call=call)
+    # Between the tool and the model, its owner's code could make another value of its result.
+    if returns is None or not returns.is_whole or entry.amend is not None or entry.middleware or scope.middleware:
+        return None
     return owners_fault(
         "unavailable",
         f"{call.name!r} was not run: it returns {returns.name}, which cannot be shown.",
@@ -321,18 +327,14 @@ def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:
     return left if timeout_s is None else min(left, timeout_s)
 
 
-async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
-    """Runs an extended tool. A success gets `response_msg` and `structured` in its metadata.
+def _with_response(result: ToolResult, values: StructuredValues) -> ToolResult:
+    """Adds `response_msg` and `structured` to the metadata of a success of an extended tool.
 
     A text that the function itself put into `response_msg` is kept.
     """
-    result = await attempt(prepared, scope, invoke)
-    if isinstance(result, Pending) or result.failure is not None:
-        return result
-    text = _text(result)
+    text = None if result.failure is not None else _text(result)
     # The next step turns a result without text into a failure.
-    structured = cast("StructuredValues", prepared.validated.values).structured
-    return result if text is None else result.with_metadata(response_msg=text, structured=structured)
+    return result if text is None else result.with_metadata(response_msg=text, structured=values.structured)
 
 
 def _text(result: ToolResult) -> str | None:
@@ -368,7 +370,7 @@ async def iterate(
     """
     if isinstance(generator, GeneratorType):
         pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
-        return await ports.execute(pulled, is_async=False, limit_s=limit_s, pauses=pauses)
+        return await ports.execute(pulled, limit_s, pauses)
     if ports.is_blocking:
         return owners_fault(
             "invalid_result",
@@ -376,8 +378,8 @@ async def iterate(
             for_owner="write it with `async def` and `yield`, or call it from an event loop.",
             call=call,
         )
-    later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
-    return await ports.execute(later, is_async=True, limit_s=limit_s, pauses=pauses)
+    later = _pulled_later(cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
+    return await ports.finish(later, limit_s, pauses)
 
 
 def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:

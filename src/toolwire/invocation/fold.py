@@ -26,7 +26,7 @@ from toolwire.vocabulary.blocks import (
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted, Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
-from toolwire.vocabulary.failures import REPEATABLE, Failure, stop_facts
+from toolwire.vocabulary.failures import REPEATABLE, stop_facts
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
@@ -118,7 +118,7 @@ class Produced:
         """Returns the failed result with the earlier content."""
         self._name_last()
         blocks = (*self.blocks(), *failed.blocks)
-        return replaced(failed, blocks) if blocks else failed
+        return replace(failed, blocks=blocks) if blocks else failed
 
     # -- one part -----------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Produced:
         except Unrepresentable:
             # The next step reports the problem.
             return result
-        return replaced(result, (*self.blocks(), *added))
+        return replace(result, blocks=(*self.blocks(), *added))
 
 
 def stopped(produced: Produced | None) -> bool:
@@ -205,7 +205,8 @@ def _has_blocks(value: object) -> bool:
 def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
     """Returns the result of a call that began and was stopped after these blocks."""
     data = stop_facts(is_started=True, may_repeat=False)
-    return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", data=data, call=call), blocks)
+    failed = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", data=data, call=call)
+    return replace(failed, blocks=blocks)
 
 
 def with_repeatable_stop(result: ToolResult, tool: Tool) -> ToolResult:
@@ -214,10 +215,7 @@ def with_repeatable_stop(result: ToolResult, tool: Tool) -> ToolResult:
     if failure is None or failure.data.get("is_ended") is not False or tool.effects.idempotent != "natural":
         return result
     data = {**failure.data, **stop_facts(is_started=True, may_repeat=True)}
-    stopped = Failure(kind=failure.kind, hint=REPEATABLE, data=data, exception=failure.exception)
-    return ToolResult(
-        False, result.data, result.error, result.metadata, content=result.blocks, failure=stopped, call=result.call
-    )
+    return replace(result, failure=replace(failure, hint=REPEATABLE, data=data))
 
 
 def is_interruption(error: BaseException) -> bool:
@@ -351,19 +349,6 @@ def _shortened(message: str) -> str:
 def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:
     blocks = tuple(own(block) for block in response.content)
     return ToolResult(True, data_of(blocks), None, response.metadata, content=blocks, call=call)
-
-
-def replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
-    """Returns the same result with other blocks."""
-    return ToolResult(
-        result.success,
-        result.data,
-        result.error,
-        result.metadata,
-        content=blocks,
-        failure=result.failure,
-        call=result.call,
-    )
 
 
 def _pieces(value: Any) -> Iterator[str | ContentBlock]:

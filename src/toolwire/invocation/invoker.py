@@ -2,38 +2,36 @@
 
     recall -> resolve -> validate -> authorize -> begin -> [middleware( attempt )] -> postprocess -> settle -> tell
 
-It is one coroutine that awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A
-failure is a value; only a cancellation leaves the path as an exception. `recall`, `begin` and `settle` belong to the
-ledger and cost nothing without one.
+`invoke` starts it, `_take_steps` goes from `resolve` to `postprocess`, and `_leave_trail` is around the steps of a call
+that has a ledger, a tracer or an observer: `recall`, `begin`, `settle` and `tell` are methods of its `Trail`. `prepare`
+resolves, validates and judges at once. Each other step is a function in the file of its name.
+
+The path awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A failure is a
+value; only a cancellation, or a mistake of the host, leaves the path as an exception.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Coroutine
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from toolwire.definition.shape import StructuredValues
-from toolwire.definition.tool import Tool
-from toolwire.invocation.aside import beside, is_large
+from toolwire.invocation.aside import beside, needs_thread
 from toolwire.invocation.authorize import authorize
-from toolwire.invocation.execute import attempt, attempt_composite, attempt_finish
+from toolwire.invocation.execute import attempt
 from toolwire.invocation.fold import interrupted, with_repeatable_stop
-from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
-from toolwire.invocation.ports import Ledger
-from toolwire.invocation.postprocess import first_page, postprocess, whole_text
-from toolwire.invocation.record import begin, in_doubt, needs_start, recall, record_begun, settle
+from toolwire.invocation.postprocess import first_page, has_read, postprocess
+from toolwire.invocation.record import begin, in_doubt, is_divergence, recall, record_begun
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Run, Scope, run_of
-from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
+from toolwire.invocation.scope import Scope, run_of
+from toolwire.invocation.tell import taken, tell, tell_started
 from toolwire.invocation.validate import Prepared, validate
-from toolwire.permission.policy import Verdict
-from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.tracer import CallSpan, Tracer
-from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Step
@@ -41,172 +39,74 @@ from toolwire.vocabulary.run_step import InDoubtStep, Step
 
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
     """Runs one call and returns its outcome. A failing call never raises; a cancellation propagates and is reported."""
-    # This function is not a coroutine itself, so that a call without observers pays for no extra coroutine.
-    if scope.tracer is None and not scope.listeners:
-        return _with_ledger(call, scope, None)
-    return _with_observers(call, scope)
+    # This function is not a coroutine itself, so that a call that leaves no trail pays for no extra coroutine.
+    if scope.ledger is None and scope.tracer is None and not scope.listeners:
+        return _take_steps(call, scope, None)
+    return _leave_trail(call, scope)
 
 
-def _with_ledger(call: ToolCall, scope: Scope, watch: _Watch | None) -> Coroutine[Any, Any, Outcome]:
-    """Adds the ledger, if the run has one."""
-    if scope.ledger is None:
-        return _through_steps(call, scope, None, watch=watch)
-    return _on_record(call, scope, scope.ledger, watch)
-
-
-class _Watch:
-    """One call that a tracer follows or observers are told of."""
-
-    __slots__ = ("begun", "is_from_record", "span")
-
-    def __init__(self, span: CallSpan | None) -> None:
-        self.span = span
-        self.is_from_record = False
-        self.begun: Tool | None = None
-        """The tool, once it has begun."""
-
-    def interrupted(self, call: ToolCall) -> ToolResult:
-        """Returns the result that observers are told of a cancelled call."""
-        if self.begun is not None:
-            return with_repeatable_stop(interrupted(call), self.begun)
-        data = stop_facts(is_started=False, may_repeat=True)
-        message = f"{call.name!r} was interrupted before it began."
-        return ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
-
-    def from_record(self) -> None:
-        """Notes that nothing runs for the call: its result is on record."""
-        self.is_from_record = True
-        if self.span is not None:
-            self.span.from_record()
-
-
-async def _with_observers(call: ToolCall, scope: Scope) -> Outcome:
-    """Adds the tracer and the observers, who hear of each call's start and end."""
-    span = None if scope.tracer is None else _span(call, scope, scope.tracer)
-    watch = _Watch(span)
-    started_at, started = time.time(), time.perf_counter()
+async def _leave_trail(call: ToolCall, scope: Scope) -> Outcome:
+    """Adds `recall` before the steps, and `settle` and `tell` behind them."""
+    trail = Trail(call, scope)
     try:
-        if scope.ledger is None and wants_starts(scope):
-            await _tell_started(call, scope)
-        outcome = await _with_ledger(call, scope, watch)
+        outcome = await trail.recall()
+        if outcome is None:
+            outcome = await trail.settle(await _take_steps(call, scope, trail))
     except BaseException:
-        stopped = watch.interrupted(call)
-        tell(call, scope, stopped, started_at, time.perf_counter() - started)
-        if span is not None:
-            span.ended(stopped)
+        trail.break_off()
         raise
-    if isinstance(outcome, ToolResult):
-        result, duration_s = outcome, time.perf_counter() - started
-        ran = _as_run(call, result)
-        if not scope.ports.is_blocking and is_large((call.arguments, outcome.data)):
-            is_old = watch.is_from_record
-            await scope.ports.aside(partial(tell, ran, scope, result, started_at, duration_s, is_from_record=is_old))
-        else:
-            tell(ran, scope, result, started_at, duration_s, is_from_record=watch.is_from_record)
-    if span is not None:
-        span.ended(outcome)
-    if scope.events is not None:
-        if scope.run is not None and isinstance(outcome, ToolResult):
-            scope.run.stopping.ended[call.id] = outcome
-        await taken(scope)
-    return outcome
+    return await trail.tell(outcome)
 
 
-def _as_run(call: ToolCall, result: ToolResult) -> ToolCall:
-    """Returns the call without the nulls that validation left out. A person's edits are told as the approval."""
-    ran = result.call
-    if ran is None or ran is call or len(ran.arguments) >= len(call.arguments):
-        return call
-    left = {name: value for name, value in call.arguments.items() if value is not None or name in ran.arguments}
-    return ran if left == ran.arguments else call
-
-
-async def _tell_started(call: ToolCall, scope: Scope) -> None:
-    await beside(scope.ports, is_large(call.arguments), partial(tell_started, call, scope))
-    if scope.events is not None:
-        await taken(scope)
-
-
-def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
-    entry = scope.tools.find(call.name)
-    # The description of `code_execution` is a list of all other tools.
-    description = "" if entry is None or entry.composite is not None else entry.tool.description
-    name = None if entry is None else entry.name
-    return tracer.call(call, tool=name, description=description, caller=scope.caller, run_id=run_of(call, scope))
-
-
-async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch | None) -> Outcome:
-    """Adds `recall` before the steps and `settle` behind them."""
-    found = await beside(scope.ports, is_large(call.arguments), lambda: recall(call, scope, ledger))
-    known = None if isinstance(found, ToolResult) else found[1]
-    if isinstance(known, ToolResult):
-        if watch is not None:
-            watch.from_record()
-        return known
-    if watch is not None and wants_starts(scope):
-        await _tell_started(call, scope)
-    if isinstance(found, ToolResult):
-        return found
-    step, doubt = found[0], known
-    try:
-        outcome = await _through_steps(call, scope, doubt, step, watch)
-    except BaseException:
-        ledger.interrupted(step)
-        raise
-    return await settle(step, outcome, scope, ledger)
-
-
-async def _through_steps(
-    call: ToolCall,
-    scope: Scope,
-    doubt: InDoubtStep | None,
-    step: Step | None = None,
-    watch: _Watch | None = None,
-) -> Outcome:
+async def _take_steps(call: ToolCall, scope: Scope, trail: Trail | None) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
-    end = scope.end
+    doubt = None if trail is None else trail.doubt
+    is_large = needs_thread(call.arguments, scope.ports) if trail is None else trail.is_large
+    if is_large:
+        prepared = await scope.ports.aside(partial(prepare, call, scope, doubt))
+    else:
+        prepared = prepare(call, scope, doubt)
+    if isinstance(prepared, ToolResult):
+        return prepared
+    # Most calls need no approval, so they pay for no coroutine that could wait for one.
+    allowed = prepared if prepared.is_allowed else await authorize(prepared, scope, doubt)
+    if not isinstance(allowed, Prepared):
+        return allowed
+    refusal = None if trail is None else await trail.begin(allowed)
+    if refusal is not None:
+        return refusal
+    outcome = await _attempt_in_middleware(allowed, scope)
+    if not isinstance(outcome, ToolResult):
+        return outcome
+    if scope.run is not None:
+        has_read(allowed, outcome, scope.run)
+    # A composite tool limits its own text, because only it knows which part must stay whole.
+    limit_bytes = scope.result_limit_bytes if allowed.entry.composite is None else None
+    result = postprocess(call, allowed.entry, outcome, limit_bytes)
+    if result is not outcome and "is_cut" in result.metadata:
+        result = await first_page(result, outcome, allowed.entry, scope)
+    return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+
+
+def prepare(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> Prepared | ToolResult:
+    """Resolves, validates and judges the call. Returns the result of one that does not run.
+
+    With a `doubt`, the call began before. It is judged when its owner has said whether it was done (`authorize`).
+    """
     refusal = _refusal(call, scope, doubt)
     if refusal is not None:
         return refusal
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry if doubt is None else in_doubt(call, "there is no such tool now", doubt)
-    ports = scope.ports
-    is_big = not ports.is_blocking and is_large(call.arguments)
-    if is_big:
-        prepared = await ports.aside(partial(validate, call, entry, scope.states))
-    else:
-        prepared = validate(call, entry, scope.states)
+    prepared = validate(call, entry, scope.states)
     if isinstance(prepared, ToolResult):
         return prepared if doubt is None else in_doubt(call, "its tool does not take these arguments now", doubt)
-    if end is not None and end.name == entry.name:
+    if scope.end is not None and scope.end.name == entry.name:
         # It has no effect but the end, so no rule, person or middleware is asked.
-        return end.take(prepared)
-    verdict = None if doubt is not None else await _judged_aside(prepared, scope) if is_big else judged(prepared, scope)
-    # Most calls need no approval, so they pay for no coroutine that could wait for one.
-    is_unasked = verdict is not None and verdict.effect == "auto"
-    allowed = prepared if is_unasked else await authorize(prepared, scope, doubt)
-    if not isinstance(allowed, Prepared):
-        return allowed
-    started_at = 0.0 if step is None else await _begun(allowed, step, scope, is_big)
-    if isinstance(started_at, ToolResult):
-        return started_at
-    if watch is not None:
-        watch.begun = entry.tool
-    attempted = _attempted(allowed, scope, started_at)
-    outcome = await (
-        attempted if step is None or needs_start(entry.tool) else _with_record(attempted, allowed, scope, step)
-    )
-    if not isinstance(outcome, ToolResult):
-        return outcome
-    if scope.run is not None:
-        has_read(allowed, outcome, scope.run)
-    # A composite tool limits its own text, because only it knows which part must stay whole.
-    limit_bytes = scope.result_limit_bytes if entry.composite is None else None
-    result = postprocess(call, entry, outcome, limit_bytes)
-    if result is not outcome and "is_cut" in result.metadata:
-        result = await first_page(result, whole_text(outcome), entry, scope)
-    return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+        return scope.end.take(prepared)
+    prepared.is_allowed = doubt is None and judged(prepared, scope).effect == "auto"
+    return prepared
 
 
 def _refusal(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolResult | None:
@@ -224,62 +124,146 @@ def _refusal(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolRes
     return ToolResult.failed("interrupted", message, hint="Mend that one first.", data=data, call=call)
 
 
-def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:
-    """Adds the labels and URLs of a result to those that the run has read.
-
-    The URLs of a tool that makes calls do not count: a model may have written them, and its calls' own results count.
-    A background call's URLs count once.
-    """
-    tool = prepared.entry.tool
-    run.read(tool.effects.labels)
-    data = result.data
-    if not result.success or prepared.is_composite or prepared.entry.name in _SAID_BEFORE:
-        return
-    # Most results hold no URL and must cost nothing.
-    if (type(data) in _WITHOUT_URLS and not result.blocks) or (type(data) is str and "://" not in data):
-        return
-    run.saw(urls_in(result, prepared.call.arguments))
-
-
-_WITHOUT_URLS = frozenset({int, float, bool, type(None)})
-_SAID_BEFORE = frozenset({READ_RESULT, POLL_CALL})
-"""Tools whose results were results of other calls."""
-
-
-async def _judged_aside(prepared: Prepared, scope: Scope) -> Verdict:
-    return await scope.ports.aside(lambda: judged(prepared, scope))
-
-
-async def _begun(prepared: Prepared, step: Step, scope: Scope, is_big: bool) -> float | ToolResult:
-    ports, ledger = scope.ports, scope.ledger
-    assert ledger is not None
-    return await ports.arrived(await beside(ports, is_big, lambda: begin(prepared, step, scope, ledger)))
-
-
-def _attempted(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
-    """Runs the tool inside its middleware."""
+def _attempt_in_middleware(prepared: Prepared, scope: Scope) -> Awaitable[Outcome]:
     if scope.run is not None and not prepared.call.parent:
-        scope.run.stopping.begun[prepared.call.id] = prepared.entry.tool
-    middleware = (*scope.middleware, *prepared.entry.middleware)
-    if not middleware:
-        return _execute(prepared, scope, started_at)
-    return through(middleware, prepared, scope, lambda inner, around: _execute(inner, around, started_at))
+        scope.run.under_way.begun[prepared.call.id] = prepared.entry.tool
+    layers = (*scope.middleware, *prepared.entry.middleware)
+    return through(layers, prepared, scope, invoke) if layers else attempt(prepared, scope, invoke)
 
 
-async def _with_record(attempted: Awaitable[Outcome], prepared: Prepared, scope: Scope, step: Step) -> Outcome:
-    """Records that a stopped call had begun, if its start was not recorded."""
-    try:
-        return await attempted
-    except BaseException:
-        assert scope.ledger is not None
-        record_begun(prepared, step, scope, scope.ledger)
-        raise
+class Trail:
+    """The step of one call in the ledger, its span, and what observers hear of it.
+
+    A call has a trail if there is a ledger, a tracer or an observer.
+    """
+
+    __slots__ = (
+        *("_begun", "_call", "_is_from_record", "_scope", "_span", "_started", "_started_at", "_step"),
+        *("doubt", "is_large"),
+    )
+
+    def __init__(self, call: ToolCall, scope: Scope) -> None:
+        self._call = call
+        self._scope = scope
+        self._step: Step | None = None
+        """The call in the ledger, until its end is recorded; None without a ledger."""
+        self._begun: Prepared | None = None
+        """The call, once its tool may run."""
+        self._is_from_record = False
+        self.doubt: InDoubtStep | None = None
+        """The earlier attempt at the call whose end is not on record."""
+        self.is_large = needs_thread(call.arguments, scope.ports)
+        """True if work on the arguments, and later on the result, must leave the event loop."""
+        self._span = None if scope.tracer is None else _open_span(call, scope, scope.tracer)
+        self._started_at, self._started = time.time(), time.perf_counter()
+
+    async def recall(self) -> ToolResult | None:
+        """Returns the recorded result of the call, or the failure of one that cannot run. None: the call has to run.
+
+        Observers hear that a call arrived, unless its result is on record.
+        """
+        call, scope, refusal = self._call, self._scope, None
+        if scope.ledger is not None:
+            found = await beside(scope.ports, self.is_large, partial(recall, call, scope, scope.ledger))
+            if isinstance(found, ToolResult):
+                refusal = found
+            else:
+                step, known = found
+                if isinstance(known, ToolResult):
+                    return self._take_from_record(known)
+                self._step, self.doubt = step, known
+        if scope.listeners:
+            await beside(scope.ports, self.is_large, partial(tell_started, call, scope))
+            await taken(scope)
+        return refusal
+
+    def _take_from_record(self, known: ToolResult) -> ToolResult:
+        self._is_from_record = True
+        if self._span is not None:
+            self._span.from_record()
+        self._measure(known)
+        return known
+
+    async def begin(self, prepared: Prepared) -> ToolResult | None:
+        """Records that the call is about to run. Returns a result if it must not."""
+        scope, step = self._scope, self._step
+        if scope.ledger is not None and step is not None:
+            begun = await beside(scope.ports, self.is_large, partial(begin, prepared, step, scope, scope.ledger))
+            answer = await scope.ports.arrived(begun) if isinstance(begun, Future) else begun
+            if isinstance(answer, ToolResult):
+                return answer
+            prepared.started_at = answer or 0.0
+        self._begun = prepared
+        return None
+
+    async def settle(self, outcome: Outcome) -> Outcome:
+        """Records the outcome, and returns the one that counts when it is durable."""
+        if not isinstance(outcome, ToolResult):
+            return outcome
+        self._measure(outcome)
+        scope, step = self._scope, self._step
+        # A run that diverged keeps its record unchanged: nothing after the divergence counts.
+        if scope.ledger is None or step is None or is_divergence(outcome):
+            return outcome
+        self._step = None
+        settled = await beside(scope.ports, self.is_large, partial(scope.ledger.settle, step, outcome))
+        return await scope.ports.arrived(settled)
+
+    def break_off(self) -> None:
+        """Records and tells that an exception ended the call: a cancellation, or a mistake of the host."""
+        call, scope, begun, step = self._call, self._scope, self._begun, self._step
+        if scope.ledger is not None and step is not None:
+            if begun is not None:
+                record_begun(begun, step, scope, scope.ledger)
+            scope.ledger.interrupted(step)
+        if begun is not None:
+            result = with_repeatable_stop(interrupted(call), begun.entry.tool)
+        else:
+            data = stop_facts(is_started=False, may_repeat=True)
+            message = f"{call.name!r} was interrupted before it began."
+            result = ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
+        self._tell(result, time.perf_counter() - self._started)
+        if self._span is not None:
+            self._span.ended(result)
+
+    async def tell(self, outcome: Outcome) -> Outcome:
+        """Tells observers the end of the call and ends its span. Returns the outcome when a reader has taken it.
+
+        A call that waits for a person has not ended for observers.
+        """
+        scope = self._scope
+        if isinstance(outcome, ToolResult):
+            duration_s = time.perf_counter() - self._started
+            await beside(scope.ports, self.is_large, partial(self._tell, outcome, duration_s))
+        if self._span is not None:
+            self._span.ended(outcome)
+        if scope.events is not None:
+            if scope.run is not None and isinstance(outcome, ToolResult):
+                scope.run.under_way.ended[self._call.id] = outcome
+            await taken(scope)
+        return outcome
+
+    def _measure(self, result: ToolResult) -> None:
+        if not self.is_large:
+            self.is_large = needs_thread((result.data, result.blocks, result.error), self._scope.ports)
+
+    def _tell(self, result: ToolResult, duration_s: float) -> None:
+        call = _without_nulls_left_out(self._call, result)
+        tell(call, self._scope, result, self._started_at, duration_s, is_from_record=self._is_from_record)
 
 
-def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
-    composite = prepared.entry.composite
-    if composite is None:
-        if type(prepared.validated.values) is StructuredValues:
-            return attempt_finish(prepared, scope, invoke)
-        return attempt(prepared, scope, invoke)
-    return attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke, started_at=started_at))
+def _without_nulls_left_out(call: ToolCall, result: ToolResult) -> ToolCall:
+    """Returns the call without the nulls that validation left out. A person's edits are told as the approval."""
+    ran = result.call
+    if ran is None or ran is call or len(ran.arguments) >= len(call.arguments):
+        return call
+    left = {name: value for name, value in call.arguments.items() if value is not None or name in ran.arguments}
+    return ran if left == ran.arguments else call
+
+
+def _open_span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
+    entry = scope.tools.find(call.name)
+    # The description of `code_execution` is a list of all other tools.
+    description = "" if entry is None or entry.composite is not None else entry.tool.description
+    name = None if entry is None else entry.name
+    return tracer.call(call, tool=name, description=description, caller=scope.caller, run_id=run_of(call, scope))

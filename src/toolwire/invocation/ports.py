@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.inner.stopping import CutOff, Stopping
+from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.blocks import ContentBlock
@@ -140,10 +140,10 @@ class Ports(Protocol):
         """The ports of the blocking driver, for work that was moved to a thread."""
         ...
 
-    async def execute(
-        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
-    ) -> Any:
-        """Calls the function, which runs a tool and returns its value or `Raised`. `pauses` extend the limit.
+    def execute(
+        self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Awaitable[Any]:
+        """Calls the function, which runs a sync tool and returns its value or `Raised`. `pauses` extend the limit.
 
         Raises:
             TimedOut: The tool ran longer than `limit_s` seconds.
@@ -167,8 +167,12 @@ class Ports(Protocol):
         """
         ...
 
-    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+    def finish(
+        self, work: Coroutine[Any, Any, T], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Awaitable[T]:
         """Returns the coroutine's result. It runs on the caller's loop, or on the portal if the caller has none.
+
+        `pauses` extend the limit on the caller's loop. On the portal runs only what a sync tool returned.
 
         Raises:
             TimedOut: The coroutine ran longer than `limit_s` seconds and was cancelled.
@@ -214,8 +218,8 @@ class Ports(Protocol):
         """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
         ...
 
-    async def unless_stopped(self, work: Coroutine[Any, Any, T], stopping: Stopping) -> T | CutOff:
-        """Returns the result of a call's work, or what is known if `stopping` cancelled it. It waits for the clean-up.
+    async def unless_stopped(self, work: Coroutine[Any, Any, T], under_way: UnderWay) -> T | CutOff:
+        """Returns the result of a call's work, or what is known if `under_way` stopped it. It waits for the clean-up.
 
         A call that ended by itself keeps its result. Without an event loop nothing can be stopped.
         """
@@ -257,6 +261,7 @@ class Sink(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class CallRecord:
     """One call from start to end, for observers.
 
@@ -272,40 +277,15 @@ class CallRecord:
         conversation: The conversation of the run; empty outside of a session.
     """
 
-    __slots__ = (
-        "call",
-        "caller",
-        "conversation",
-        "duration_s",
-        "entry",
-        "is_from_record",
-        "result",
-        "run_id",
-        "started_at",
-    )
-
-    def __init__(
-        self,
-        call: ToolCall,
-        entry: Entry | None,
-        result: ToolResult,
-        run_id: str,
-        started_at: float,
-        duration_s: float,
-        *,
-        is_from_record: bool = False,
-        caller: Caller = NOBODY,
-        conversation: str = "",
-    ) -> None:
-        self.call = call
-        self.entry = entry
-        self.result = result
-        self.run_id = run_id
-        self.started_at = started_at
-        self.duration_s = duration_s
-        self.is_from_record = is_from_record
-        self.caller = caller
-        self.conversation = conversation
+    call: ToolCall
+    entry: Entry | None
+    result: ToolResult
+    run_id: str
+    started_at: float
+    duration_s: float
+    is_from_record: bool = False
+    caller: Caller = NOBODY
+    conversation: str = ""
 
 
 class Observer(Protocol):

@@ -1,23 +1,23 @@
-"""The last step before a result is returned: it must be representable, and short enough for a model."""
+"""The last steps of a result: the run has read it, and it must be representable and short enough for a model."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.aside import beside, is_large
-from toolwire.invocation.fold import replaced
+from toolwire.invocation.aside import beside, needs_thread
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared
-from toolwire.vocabulary.blocks import ContentBlock, TextBlock, is_media
-from toolwire.vocabulary.calls import READ_RESULT, ToolCall
+from toolwire.permission.seen_urls import urls_in
+from toolwire.vocabulary.blocks import TextBlock, is_media
+from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
-from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text, page_of
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import tag
@@ -28,6 +28,28 @@ OWNERS_LIMIT = 200
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64
 """Longer integers may exceed the limits of JSON or of a model."""
+
+
+def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:
+    """Adds the labels and URLs of a result to those that the run has read.
+
+    The URLs of a tool that makes calls do not count: a model may have written them, and its calls' own results count.
+    A background call's URLs count once.
+    """
+    tool = prepared.entry.tool
+    run.read(tool.effects.labels)
+    data = result.data
+    if not result.success or prepared.is_composite or prepared.entry.name in _SAID_BEFORE:
+        return
+    # Most results hold no URL and must cost nothing.
+    if (type(data) in _WITHOUT_URLS and not result.blocks) or (type(data) is str and "://" not in data):
+        return
+    run.saw(urls_in(result, prepared.call.arguments))
+
+
+_WITHOUT_URLS = frozenset({int, float, bool, type(None)})
+_SAID_BEFORE = frozenset({READ_RESULT, POLL_CALL})
+"""Tools whose results were results of other calls."""
 
 
 def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
@@ -68,17 +90,17 @@ def _owners_text(data: Any) -> str:
     return text if len(text) <= OWNERS_LIMIT else f"{text[:OWNERS_LIMIT]}..."
 
 
-async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
-    """Returns the outcome of an outside tool. A result that does not fit the tool's output schema becomes a failure.
+async def check_promise(result: ToolResult, prepared: Prepared, scope: Scope) -> ToolResult:
+    """Returns the result of an outside tool. One that does not fit the tool's output schema becomes a failure.
 
     The failure keeps the data and the blocks.
     """
-    result, entry = await outcome, prepared.entry
+    entry = prepared.entry
     check = entry.tool.output_check
-    if check is None or not isinstance(result, ToolResult) or not result.success:
+    if check is None or not result.success:
         return result
-    is_big = not scope.ports.is_blocking and is_large(result.data)
-    misfit = await beside(scope.ports, is_big, partial(check, result.data))
+    is_large = needs_thread(result.data, scope.ports)
+    misfit = await beside(scope.ports, is_large, partial(check, result.data))
     if misfit is None:
         return result
     failed = owners_fault(
@@ -89,30 +111,21 @@ async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Sc
         metadata=result.metadata,
         call=prepared.call,
     )
-    return ToolResult(
-        False,
-        result.data,
-        failed.error,
-        failed.metadata,
-        content=result.blocks,
-        failure=failed.failure,
-        call=prepared.call,
-    )
-
-
-def whole_text(result: ToolResult) -> str:
-    """Returns the whole text of a result that was cut. For a failed result, it is the output before the failure."""
-    return result.text if result.failure is None else ToolResult(True, content=result.blocks).text
+    return replace(failed, data=result.data, blocks=result.blocks)
 
 
 def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
     """Handles a failed result whose tool gave output before the failure."""
     try:
-        text = ToolResult(True, content=result.blocks).text
+        text = _text_before_failure(result)
     except Unrepresentable:
-        return _with(result, ())
+        return replace(result, blocks=())
     shown = text if limit_bytes is None else cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
+
+
+def _text_before_failure(result: ToolResult) -> str:
+    return ToolResult(True, content=result.blocks).text
 
 
 def _is_short(data: Any) -> bool:
@@ -121,24 +134,12 @@ def _is_short(data: Any) -> bool:
 
 
 def _with_text(result: ToolResult, shown: str) -> ToolResult:
-    pictures = tuple(filter(is_media, result.blocks))
-    return _with(result, (TextBlock(type="text", text=shown), *pictures), is_cut=True)
+    pictures = filter(is_media, result.blocks)
+    return replace(result, blocks=(TextBlock(type="text", text=shown), *pictures)).with_metadata(is_cut=True)
 
 
-def _with(result: ToolResult, blocks: tuple[ContentBlock, ...], **metadata: Any) -> ToolResult:
-    return ToolResult(
-        result.success,
-        result.data,
-        result.error,
-        {**result.metadata, **metadata},
-        content=blocks,
-        failure=result.failure,
-        call=result.call,
-    )
-
-
-async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) -> ToolResult:
-    """Returns the result with its first page and a note on how to read on.
+async def first_page(cut: ToolResult, whole_result: ToolResult, entry: Entry, scope: Scope) -> ToolResult:
+    """Returns the result with its first page and a note on how to read on. A failed result pages its earlier output.
 
     If the model has no tool for reading on, the truncated result is returned unchanged.
     """
@@ -147,6 +148,7 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
         return cut
     if is_denied(reader, scope.policy) or reader.disabled is not None:
         return cut
+    whole = whole_result.text if whole_result.failure is None else _text_before_failure(whole_result)
     kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
     spill = reader.spill if reader.is_spill_given or scope.pages is None else scope.pages
     kept_as = await scope.ports.arrived(spill.keep(kept, scope.caller))
@@ -156,7 +158,7 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
     shown = page.removesuffix("\n")
     told = f"{shown}\n[the first {len(page):,} of {len(whole):,} characters; {reading_on(kept_as, len(page))}]"
     others = filter(is_media, cut.blocks)
-    return replaced(cut, (TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
+    return replace(cut, blocks=(TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
 
 
 def reading_on(id: str, offset: int) -> str:

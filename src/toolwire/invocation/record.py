@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
-from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Scope, read_again, read_result
 from toolwire.invocation.validate import Prepared
@@ -99,11 +98,15 @@ def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, An
     )
 
 
-def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
-    """Records the start of the call before it runs. The future gives the start time, or a result if it must not run."""
-    tool, composite = prepared.entry.tool, prepared.entry.composite
-    if not needs_start(tool) and composite is None and not prepared.request_id:
-        return _at_once(0.0)
+def begin(
+    prepared: Prepared, step: Step, scope: Scope, ledger: Ledger
+) -> Future[float | ToolResult] | ToolResult | None:
+    """Records the start of the call before it runs, and gives the start time, or a result if it must not run.
+
+    None: its start needs no record.
+    """
+    if not _begins_on_record(prepared):
+        return None
     if prepared.request_id:
         # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
         # used.
@@ -111,9 +114,9 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
     try:
         arguments = recorded(prepared, scope)
     except Unrepresentable as error:
-        return _at_once(_unrecordable(prepared.call, error))
+        return _unrecordable(prepared.call, error)
     start = _start(prepared, step, arguments)
-    if tool.effects.has_key:
+    if prepared.entry.tool.effects.has_key:
         prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, start.arguments_digest)
     return ledger.begin(start)
 
@@ -121,6 +124,11 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
 def needs_start(tool: Tool) -> bool:
     """True if each start of the tool is recorded, because a second one might change something."""
     return tool.effects.idempotent != "natural" and not tool.is_delegating
+
+
+def _begins_on_record(prepared: Prepared) -> bool:
+    entry = prepared.entry
+    return needs_start(entry.tool) or entry.composite is not None or bool(prepared.request_id)
 
 
 def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Start:
@@ -140,17 +148,9 @@ def _start(prepared: Prepared, step: Step, arguments: Mapping[str, Any]) -> Star
 
 def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> None:
     """Records that a stopped call had begun, if its start needed no record. Does not wait."""
-    if needs_start(prepared.entry.tool) or prepared.entry.composite is not None:
-        return
-    if not prepared.request_id:
+    if not _begins_on_record(prepared):
         with suppress(Unrepresentable):
             ledger.begin(_start(prepared, step, recorded(prepared, scope)))
-
-
-def _at_once(answer: float | ToolResult) -> Future[float | ToolResult]:
-    future = Future[float | ToolResult]()
-    future.set_result(answer)
-    return future
 
 
 def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
@@ -167,15 +167,6 @@ def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
         if prepared.request_id:
             raise
         return cast("dict[str, Any]", step_of(prepared.asked).given)
-
-
-async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:
-    """Records the outcome, and returns it when it is durable."""
-    # A run that diverged keeps its record unchanged: nothing after the divergence counts.
-    if isinstance(outcome, ToolResult) and not is_divergence(outcome):
-        is_big = is_large(step.given) or is_large((outcome.data, outcome.blocks, outcome.error))
-        return await scope.ports.arrived(await beside(scope.ports, is_big, lambda: ledger.settle(step, outcome)))
-    return outcome
 
 
 def is_divergence(outcome: Outcome) -> bool:

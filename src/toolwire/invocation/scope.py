@@ -16,7 +16,7 @@ from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.definition.tool import Tool
 from toolwire.invocation.asking.nobody import NobodyAsked
-from toolwire.invocation.asking.pauses import Waits
+from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.inner.shared_run import Run, TurnEnd
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
 from toolwire.permission.approval import Approver
@@ -97,8 +97,8 @@ class Scope:
     """Key that hashes the secrets among arguments. With a store it is the store's, the same in all processes."""
     can_suspend: bool = False
     """True if a call that waits for a person may end this pass over the run as `Pending`."""
-    waits: Waits | None = None
-    """For the calls that a running tool makes: the clocks of the calls that wait with them. None: no tool waits."""
+    clocks: tuple[PauseClock, ...] = ()
+    """For the calls that a running tool makes: the clocks of the calls that wait with them, outermost first."""
     cleanup_s: float = CLEANUP_S
     """Seconds that cancelled calls get for their clean-up, in programs and outside (`Limits.cleanup_s`)."""
     deadline: float | None = None

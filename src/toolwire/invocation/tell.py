@@ -18,18 +18,9 @@ from toolwire.vocabulary.results import ToolResult
 _LOG = logging.getLogger("toolwire.observers")
 
 
-def wants_starts(scope: Scope) -> bool:
-    """True if an observer has a `started` method."""
-    for observer in scope.listeners:  # noqa: SIM110 - a generator costs more than the usual one observer
-        if hasattr(observer, "started"):
-            return True
-    return False
-
-
 def tell_started(call: ToolCall, scope: Scope) -> None:
     """Passes a call that arrived to each observer with a `started` method."""
-    for observer in scope.listeners:
-        _tell(getattr(observer, "started", None), "the start of call", call.id, call, _invocation(call, scope))
+    _tell_each("started", "the start of call", call, scope, call)
 
 
 def tell(
@@ -59,16 +50,12 @@ def tell(
 
 def tell_asked(request: ApprovalRequest, call: ToolCall, scope: Scope) -> None:
     """Passes the request to each observer with an `asked` method, before the approver is called."""
-    for observer in scope.listeners:
-        asked = getattr(observer, "asked", None)
-        _tell(asked, "the request for call", call.id, request, _invocation(call, scope))
+    _tell_each("asked", "the request for call", call, scope, request)
 
 
 def tell_decided(request: ApprovalRequest, decision: Decision, call: ToolCall, scope: Scope) -> None:
     """Passes a decision that counts to each observer with a `decided` method."""
-    for observer in scope.listeners:
-        decided = getattr(observer, "decided", None)
-        _tell(decided, "the decision on call", call.id, request, decision, _invocation(call, scope))
+    _tell_each("decided", "the decision on call", call, scope, request, decision)
 
 
 async def taken(scope: Scope) -> None:
@@ -120,13 +107,19 @@ class _ToldSink:
             self._reader.end_with(response)
 
 
+def _tell_each(method: str, what: str, call: ToolCall, scope: Scope, *given: Any) -> None:
+    """Calls the method of each observer that has it, with these values and the run of the call."""
+    for observer in scope.listeners:
+        function = getattr(observer, method, None)
+        if function is not None:
+            _tell(function, what, call.id, *given, _invocation(call, scope))
+
+
 def _invocation(call: ToolCall, scope: Scope) -> str:
     return scope.run_id or call.id
 
 
-def _tell(function: Callable[..., Any] | None, what: str, call_id: str, *given: Any) -> None:
-    if function is None:
-        return
+def _tell(function: Callable[..., Any], what: str, call_id: str, *given: Any) -> None:
     try:
         function(*given)
     except Exception:  # noqa: BLE001 - a broken observer must not break the call that it observes

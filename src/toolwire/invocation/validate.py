@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from itertools import count
 from typing import Any, cast
 
@@ -27,13 +27,17 @@ class Prepared:
 
     __slots__ = (
         *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
-        *("idempotency_key", "is_composite", "_numbers", "request_id", "validated"),
+        *("idempotency_key", "is_allowed", "is_composite", "numbers", "request_id", "started_at", "validated"),
     )
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
         self.entry = entry
         self.validated = validated
+        self.is_allowed = False
+        """True if the policy lets the call run and no person has to be asked."""
+        self.started_at = 0.0
+        """Start time of the first pass over a recorded call in seconds since the epoch; 0.0 for any other call."""
         self.request_id = ""
         """The approved request that allows the call; empty if no approval was needed."""
         self.asked = call
@@ -46,20 +50,10 @@ class Prepared:
         """The recorded key of the arguments, before any middleware changed them. Empty without a record."""
         self.is_composite = entry.composite is not None
         """True if the tool consists of calls, or has made calls."""
+        self.numbers = count(1)
+        """The numbers of the calls that the tool makes. They go on when it is called again."""
         self._canonical: Mapping[str, Any] | None = None
         self._digest = ""
-        self._numbers: Iterator[int] | None = None
-
-    def call_numbers(self) -> Iterator[int]:
-        """Returns the numbers of the calls that the tool makes. They go on when it is called again."""
-        if self._numbers is None:
-            self.number_calls_from(1)
-        assert self._numbers is not None
-        return self._numbers
-
-    def number_calls_from(self, first: int) -> None:
-        """Numbers the next calls of the tool from `first`, as in an earlier pass."""
-        self._numbers = count(first)
 
     def canonical(self, scope: Scope) -> Mapping[str, Any]:
         """Returns the arguments in the form that rules, people, remembered rules and the cache compare.

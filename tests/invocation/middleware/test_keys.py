@@ -16,7 +16,7 @@ def test_the_least_recently_used_idle_keys_are_forgotten() -> None:
     states.of("busy").append(1)
     for key in ("idle", "other", "busy", "new"):
         states.of(key)
-    assert (len(states), states.of("busy")) == (3, [1])
+    assert (len(states._states), states.of("busy")) == (3, [1])
 
 
 def test_states_in_use_are_kept_beyond_the_limit() -> None:

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.questions import QUESTIONS_LIMIT, QuestionDeclined
 from toolwire.vocabulary.results import ToolResult
-
-
-def as_exception(request: ApprovalRequest, decision: Decision) -> QuestionDeclined:
-    """Returns the exception of a declined question, for its tool."""
-    return QuestionDeclined(request.question, decision.reason)
 
 
 def declined(call: ToolCall, error: QuestionDeclined) -> ToolResult:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 
 CHECK_S = 1.0
 """Seconds after which a time limit looks again whether its tool still waits. A tool gets at most so much too much."""
@@ -14,8 +13,8 @@ class PauseClock:
     """The waits of one call and of the calls that it makes. Waits side by side count once."""
 
     def __init__(self, deadline: float | None) -> None:
-        """`deadline` is the end of the run as a value of `time.monotonic()`, which no wait moves; None without one."""
-        self._deadline = deadline
+        self.deadline = deadline
+        """The end of the run as a value of `time.monotonic()`, which no wait moves; None without one."""
         self._lock = threading.Lock()
         self._open = 0
         self._since = self._ended_s = self._granted_s = 0.0
@@ -38,7 +37,7 @@ class PauseClock:
         """Returns the end of a time limit after the waits so far."""
         with self._lock:
             later = limit + self._ended_s
-        return later if self._deadline is None else min(later, self._deadline)
+        return later if self.deadline is None else min(later, self.deadline)
 
     def more_s(self) -> float:
         """Returns the seconds by which the tool's time limit grows since the last call of this method."""
@@ -47,17 +46,7 @@ class PauseClock:
             more_s = self._ended_s - self._granted_s
             if self._open:
                 more_s = max(more_s + now - self._since, CHECK_S)
-            if self._deadline is not None:
-                more_s = min(more_s, self._deadline - now)
+            if self.deadline is not None:
+                more_s = min(more_s, self.deadline - now)
             self._granted_s += max(more_s, 0.0)
             return more_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waits:
-    """The time limits that a wait for a person moves, and the one that it does not."""
-
-    deadline: float | None
-    """The end of the run, which no wait moves. The time limits of its tools move."""
-    clocks: tuple[PauseClock, ...]
-    """The clocks of the calls that wait for the person, outermost first."""

@@ -10,19 +10,19 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, named_approvers, new_request_id
+from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, new_request
 from toolwire.invocation.asking.call_notes import CallNotes
-from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
-from toolwire.invocation.asking.pauses import PauseClock, Waits
+from toolwire.invocation.asking.ends import other_call, other_question, too_many, wrong_round
+from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
-from toolwire.invocation.scope import Scope, run_of
+from toolwire.invocation.scope import Scope
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
-from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decision
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
-from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question
+from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.values import digest, plain
 
@@ -31,13 +31,12 @@ class Questions:
     """The questions of one call. Its tool may ask from any thread or task."""
 
     def __init__(self, prepared: Prepared, scope: Scope) -> None:
-        self._call, self._entry, self._scope = prepared.call, prepared.entry, scope
+        self._call, self._scope = prepared.call, scope
         self._asker = prepared.entry.tool.asker
         self._prepared = prepared
-        outer = scope.waits
-        deadline = scope.deadline if outer is None else outer.deadline
-        self.clock = PauseClock(deadline)
-        self.waits = Waits(deadline=deadline, clocks=(*(() if outer is None else outer.clocks), self.clock))
+        # A wait moves the time limits of the calls around it, but not the end of the run, which the first clock knows.
+        self.clock = PauseClock(scope.clocks[0].deadline if scope.clocks else scope.deadline)
+        self.clocks = (*scope.clocks, self.clock)
         """The clocks that a wait stops, also for the calls that the tool makes."""
         self._calls: set[Future[None]] = set()
         """The calls of the tool that are under way."""
@@ -122,7 +121,7 @@ class Questions:
             self.outcome = wrong_round(self._call, error)
             return
         messages = {name: question.message for name, question in wanted.questions.items()}
-        first, calls = next(self._ordinals), next(self._prepared.call_numbers())
+        first, calls = next(self._ordinals), next(self._prepared.numbers)
         found = _Round(first=first, messages=messages, schemas=schemas, state=state, calls=calls)
         if self._scope.ledger is not None:
             self._scope.ledger.note(self._call.id, found.form())
@@ -141,11 +140,13 @@ class Questions:
             return
         await self._use((request for request, _ in decisions.values()), self._scope.ledger)
         self.answers = {
-            name: plain(decision.answer) if decision.verdict == "answer" else as_exception(request, decision)
+            name: plain(decision.answer)
+            if decision.verdict == "answer"
+            else QuestionDeclined(request.question, decision.reason)
             for name, (request, decision) in decisions.items()
         }
         self.state, self._ordinals = found.state, count(found.first + len(found.messages))
-        self._prepared.number_calls_from(found.calls + 1)
+        self._prepared.numbers = count(found.calls + 1)
 
     async def _answer(self, number: int, message: str, schema: Mapping[str, Any]) -> Any:
         # A server that waits for the answer cannot be asked again after a crash, so nothing may lead back to here.
@@ -158,7 +159,7 @@ class Questions:
             raise self._failed(error) from error
         if decision.verdict == "answer":
             return plain(decision.answer)
-        raise as_exception(request, decision)
+        raise QuestionDeclined(request.question, decision.reason)
 
     async def made(self, calling: Coroutine[Any, Any, Outcome]) -> ToolResult:
         """Awaits a call that the tool makes, and returns its result.
@@ -197,12 +198,12 @@ class Questions:
 
     @contextmanager
     def _paused(self) -> Generator[None]:
-        for clock in self.waits.clocks:
+        for clock in self.clocks:
             clock.begin()
         try:
             yield
         finally:
-            for clock in self.waits.clocks:
+            for clock in self.clocks:
                 clock.end()
 
     async def _use(self, requests: Iterable[ApprovalRequest], ledger: Ledger | None) -> None:
@@ -267,28 +268,18 @@ class Questions:
         self.leave(ToolResult.failed("denied", message, data={"reason": reason}, call=self._call))
 
     def _request(self, number: int, message: str, schema: Mapping[str, Any], name: str = "") -> ApprovalRequest:
-        call, scope = self._call, self._scope
-        now = scope.clock()
-        return ApprovalRequest(
-            id=new_request_id(),
+        return new_request(
+            self._prepared,
+            self._scope,
             kind="question",
             question=message,
             name=name,
             answer_schema=schema,
-            call_id=f"{call.id}?{number}",
-            tool=self._entry.name,
+            call_id=f"{self._call.id}?{number}",
             arguments={},
             reasons=(f"untrusted:{self._asker}",) if self._asker else (),
-            caller=scope.caller,
-            run_id=run_of(call, scope),
-            parent=call.id,
-            tool_digest=self._entry.tool.digest,
+            parent=self._call.id,
             arguments_digest=digest({"question": message, "schema": schema}),
-            taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
-            created_at=now,
-            expires_at=now + REQUEST_LIFE_S,
-            depth=scope.depth,
-            approvers=named_approvers(scope),
         )
 
 

@@ -28,7 +28,7 @@ def context_of(
     questions: Questions,
 ) -> CallContext:
     """Returns the context of one pass of the tool."""
-    call, numbers = prepared.call, prepared.call_numbers()
+    call, numbers = prepared.call, prepared.numbers
     run = scope.run or Run()
 
     def inside() -> Scope:
@@ -43,7 +43,7 @@ def context_of(
             variables=None,
             # The tool reads the whole result. Its own is bounded for the model.
             result_limit_bytes=None,
-            waits=questions.waits,
+            clocks=questions.clocks,
             sink=None,
         )
 

@@ -141,13 +141,13 @@ class Inside:
         None in place of an outcome: `end_calls` was called before, and nothing ran.
         """
         invoke, scope, under_way = self._invoke, self._child_scope(run_id, self._scope.ports), self._run.under_way
-        return lambda call: under_way.run(call, invoke(call, scope), scope.ports)
+        return lambda call: under_way.run(call, invoke(call, scope), scope.ports.is_still_running)
 
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome | None]:
         """Returns the same as a blocking function, for a thread in which no call may wait for an event loop."""
         ports = self._scope.ports.blocking
         invoke, scope, under_way = self._invoke, self._child_scope(run_id, ports), self._run.under_way
-        return lambda call: step(under_way.run(call, invoke(call, scope), ports))
+        return lambda call: step(under_way.run(call, invoke(call, scope), ports.is_still_running))
 
     async def end_calls(self, limit_s: float) -> list[ToolCall]:
         """Lets no more of these calls begin, and waits until those that run have ended. Returns those that have not."""

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from toolwire.invocation.inner.stopping import Stopping
 from toolwire.invocation.inner.under_way import UnderWay
 from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import ToolCall
@@ -46,7 +45,7 @@ class TurnEnd(Protocol):
 class Run:
     """The state that all calls of one run share. Any thread may change it."""
 
-    __slots__ = ("__weakref__", "_lock", "asked", "end", "stopped", "stopping", "taints", "under_way", "urls")
+    __slots__ = ("__weakref__", "_lock", "asked", "end", "stopped", "taints", "under_way", "urls")
 
     def __init__(self, taints: Iterable[Label] = (), end: TurnEnd | None = None) -> None:
         self.taints = frozenset(taints)
@@ -60,15 +59,13 @@ class Run:
         self.urls: Mapping[str, None] = {}
         """URLs that stood whole in results which the run's conversation has read, the oldest first."""
         self.under_way = UnderWay()
-        """The calls of the turn and of its programs that have begun and not ended."""
-        self.stopping = Stopping()
-        """Tells the calls of the turn to stop."""
+        """The calls of the turn and of its programs that have begun and not ended, and how they stop."""
         self._lock = threading.Lock()
 
     def interrupt(self, reason: str) -> None:
         """Stops the running calls of the turn. Nothing more starts, and nothing waits for a person beyond the turn."""
         self.stopped = self.stopped or reason
-        self.stopping.ask(reason)
+        self.under_way.stop(reason)
 
     def read(self, labels: frozenset[Label]) -> None:
         """Adds the labels of a result. Labels are never removed."""

@@ -1,37 +1,71 @@
-"""The calls of one run that have begun and not ended, and the wait for those that a program has left."""
+"""The calls of one run that have begun and not ended: how they stop, and the wait for those that a program has left."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
+from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.results import Outcome
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 
-class Leaving(Protocol):
-    """The part of the ports that tells whether an exception left work running."""
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """Stands in place of the outcome of a call that was stopped."""
 
-    def is_still_running(self, error: BaseException) -> bool: ...
+    is_still_running: bool
+    """True if its tool did not end in the time for a clean-up."""
 
 
 class UnderWay:
     """The calls of one run that have begun and not ended. Any thread may change it."""
 
-    __slots__ = ("_calls", "_closed", "_lock")
+    __slots__ = ("_calls", "_cancels", "_closed", "_lock", "begun", "ended", "reason")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: dict[str, ToolCall] = {}
         self._closed: dict[str, Future[None]] = {}
         """By id of a program's call: resolves when no call of the program is under way."""
+        self._cancels: list[Callable[[], object]] = []
+        self.reason: str | None = None
+        """The host's reason to stop the calls of the turn; None as long as they may go on."""
+        self.begun: dict[str, Tool] = {}
+        """The tools of the turn's own calls that have begun, by the ids of the calls."""
+        self.ended: dict[str, ToolResult] = {}
+        """The results of the turn's own calls that have ended, and whose events the reader may not have taken."""
 
-    async def run(self, call: ToolCall, calling: Coroutine[Any, Any, Outcome], ports: Leaving) -> Outcome | None:
+    def stop(self, reason: str) -> None:
+        """Stops all calls that run. Those that have not begun do not begin. The first reason counts."""
+        with self._lock:
+            self.reason = self.reason or reason
+            cancels = tuple(self._cancels)
+        for cancel in cancels:
+            cancel()
+
+    def add_cancel(self, cancel: Callable[[], object]) -> None:
+        """Takes what stops one call. It is called by `stop`, and at once after an earlier `stop`."""
+        with self._lock:
+            self._cancels.append(cancel)
+            is_late = self.reason is not None
+        if is_late:
+            cancel()
+
+    def remove_cancel(self, cancel: Callable[[], object]) -> None:
+        """Forgets what stops a call, because the call has ended."""
+        with self._lock:
+            self._cancels.remove(cancel)
+
+    async def run(
+        self, call: ToolCall, calling: Coroutine[Any, Any, Outcome], is_still_running: Callable[[BaseException], bool]
+    ) -> Outcome | None:
         """Returns the outcome of `calling`, which is under way meanwhile. None: its program has ended, so nothing ran.
 
-        A call that could not be stopped stays under way.
+        A call that could not be stopped stays under way: `is_still_running` is that of the ports.
         """
         if not self._begin(call):
             calling.close()
@@ -40,7 +74,7 @@ class UnderWay:
         try:
             return await calling
         except BaseException as error:
-            is_left = ports.is_still_running(error)
+            is_left = is_still_running(error)
             raise
         finally:
             if not is_left:

@@ -37,9 +37,6 @@ class Keyed(Generic[S]):
         self._lock = threading.Lock()
         self._states: OrderedDict[Hashable, S] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._states)
-
     def of(self, key: Hashable) -> S:
         """Returns the state of this key."""
         with self._lock:

@@ -15,8 +15,9 @@ from typing import Any, Protocol, TypeVar, cast
 from toolwire.catalogue.entry import Middleware
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.authorize import authorize
+from toolwire.invocation.execute import attempt
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
@@ -37,13 +38,15 @@ class PreparedCall:
     It cannot be changed; `with_arguments` makes another one.
     """
 
-    __slots__ = ("_arguments", "_rewritten", "_scope", "prepared")
+    __slots__ = ("_arguments", "prepared", "rewritten", "scope")
 
     def __init__(self, prepared: Prepared, scope: Scope, rewritten: Mapping[str, Any] | None = None) -> None:
         self.prepared = prepared
-        self._scope = scope
-        self._rewritten = rewritten
-        self._arguments: Mapping[str, Any] | None = rewritten
+        self.scope = scope
+        """The scope of the call, for the layers inside."""
+        self.rewritten = rewritten
+        """The arguments that a middleware set; None for an unchanged call."""
+        self._arguments = rewritten
 
     @property
     def call(self) -> ToolCall:
@@ -68,7 +71,7 @@ class PreparedCall:
             Unrepresentable: JSON cannot hold one of the arguments.
         """
         if self._arguments is None:
-            self._arguments = cast("Mapping[str, Any]", plain(self.prepared.canonical(self._scope)))
+            self._arguments = cast("Mapping[str, Any]", plain(self.prepared.canonical(self.scope)))
         return self._arguments
 
     @property
@@ -79,12 +82,12 @@ class PreparedCall:
     @property
     def caller(self) -> Caller:
         """The caller on whose behalf the call runs."""
-        return self._scope.caller
+        return self.scope.caller
 
     @property
     def deadline(self) -> float | None:
         """Time of `time.monotonic()` after which no new work starts. None: no limit."""
-        return self._scope.deadline
+        return self.scope.deadline
 
     @property
     def has_own_values(self) -> bool:
@@ -99,25 +102,20 @@ class PreparedCall:
         """
         return self.prepared.entry.composite is not None
 
-    @property
-    def rewritten(self) -> Mapping[str, Any] | None:
-        """The arguments that a middleware set; None for an unchanged call."""
-        return self._rewritten
-
     def with_arguments(self, arguments: Mapping[str, Any]) -> PreparedCall:
         """Returns the same call with other arguments. They are validated and judged again before they run."""
-        return PreparedCall(self.prepared, self._scope, arguments)
+        return PreparedCall(self.prepared, self.scope, arguments)
 
     async def sleep(self, seconds: float) -> None:
         """Waits without blocking an event loop, under either driver.
 
         A middleware that only waits like this is colourless.
         """
-        await self._scope.ports.sleep(seconds)
+        await self.scope.ports.sleep(seconds)
 
     async def arrived(self, future: Future[T]) -> T:
         """Waits for the future under either driver, and returns its result or raises its error."""
-        return await self._scope.ports.arrived(future)
+        return await self.scope.ports.arrived(future)
 
     async def pass_gate(self, gate: Gate, limit_s: float) -> bool:
         """Waits for a turn at the gate, at most `limit_s` seconds and within the deadline. False if none came.
@@ -127,10 +125,10 @@ class PreparedCall:
         Raises:
             GateFull: The queue of the gate is full.
         """
-        deadline = self._scope.deadline
+        deadline = self.scope.deadline
         left_s = limit_s if deadline is None else min(limit_s, max(deadline - time.monotonic(), 0.0))
         try:
-            await self._scope.ports.pass_gate(gate, left_s)
+            await self.scope.ports.pass_gate(gate, left_s)
         except TimedOut:
             return False
         return True
@@ -138,13 +136,8 @@ class PreparedCall:
     def within(self, seconds: float) -> PreparedCall:
         """Returns the same call with at most this many seconds from now."""
         latest = time.monotonic() + seconds
-        deadline = latest if self._scope.deadline is None else min(latest, self._scope.deadline)
-        return PreparedCall(self.prepared, replace(self._scope, deadline=deadline), self._rewritten)
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the call, for the layers inside."""
-        return self._scope
+        deadline = latest if self.scope.deadline is None else min(latest, self.scope.deadline)
+        return PreparedCall(self.prepared, replace(self.scope, deadline=deadline), self.rewritten)
 
 
 CallNext = Callable[[PreparedCall], Awaitable[ToolResult]]
@@ -175,17 +168,14 @@ class _Suspended(BaseException):
         self.pending = pending
 
 
-Innermost = Callable[[Prepared, Scope], Awaitable[Outcome]]
-
-
-async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, innermost: Innermost) -> Outcome:
-    """Runs the call through these layers, outermost first, and returns its outcome."""
+async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
+    """Runs the call through these layers, outermost first, to its tool, and returns its outcome."""
 
     async def core(call: PreparedCall) -> ToolResult:
         allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
         if not isinstance(allowed, Prepared):
             return _result_of(allowed)
-        return _result_of(await innermost(allowed, call.scope))
+        return _result_of(await attempt(allowed, call.scope, invoke))
 
     inner: CallNext = core
     for layer in reversed(layers):
@@ -222,7 +212,7 @@ async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) ->
     checked = validate(written, prepared.entry, scope.states)
     if isinstance(checked, ToolResult):
         return checked
-    checked.idempotency_key = prepared.idempotency_key
+    checked.idempotency_key, checked.started_at = prepared.idempotency_key, prepared.started_at
     return await authorize(checked, scope)
 
 

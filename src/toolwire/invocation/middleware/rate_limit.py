@@ -97,6 +97,3 @@ class _Begun:
 
     def is_idle(self, now: float) -> bool:
         return not self._times or self._times[-1] + self._per_s <= now
-
-    def __len__(self) -> int:
-        return len(self._times)
