@@ -14,17 +14,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire.protocols.attp.protocol import Attp
-from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.base import CallingProtocol, checked
 from toolwire.protocols.native.anthropic import Anthropic
 from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.protocols.native.openai_responses import OpenAiResponses
 from toolwire.protocols.native.strict_schema import strict_problems
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, ReplyStream, StreamEvent, TextDelta
+from toolwire.protocols.text_formats import ATTP, JSON_TEXT, XML
 from toolwire.protocols.xml.element import CallTag
-from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
 __all__ = [
@@ -43,9 +41,9 @@ __all__ = [
 
 # `recognise` tries them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {
-    "attp": Attp(),
-    "xml": Xml(),
-    "json": JsonText(),
+    "attp": ATTP,
+    "xml": XML["tool_call"],
+    "json": JSON_TEXT,
     "openai": OpenAi(),
     "openai-responses": OpenAiResponses(),
     "anthropic": Anthropic(),
@@ -68,9 +66,10 @@ def get(name: str, *, tag: CallTag | None = None) -> CallingProtocol:
         raise ConfigurationError(f"there is no protocol {name!r}: write one of {', '.join(map(repr, _PROTOCOLS))}")
     if tag is None:
         return found
-    if not isinstance(found, Xml):
+    if name != "xml":
         raise ConfigurationError(f"get({name!r}, tag={tag!r:.80}): only the protocol 'xml' has a tag: leave it out")
-    return Xml(tag=tag)
+    checked("tag", tag, XML)
+    return XML[tag]
 
 
 def names() -> tuple[str, ...]:

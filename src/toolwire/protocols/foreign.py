@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import NAME, THINKING, fences, find_own_result, is_all, named
+from toolwire.protocols.call_shapes import NAME, THINKING, fences, find_own_result, is_all
 from toolwire.protocols.fillers import FILLER, OPENS
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
@@ -119,7 +119,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         around = bisect_left(starts, found.start()) - 1
         is_fenced = around >= 0 and found.start() < quoting[around][1]
         name = found["called"] or found["tagged"]
-        is_other = name is not None and not named(name, known)
+        is_other = name is not None and not known.find_name(name)
         if is_fenced or is_other or (spans and found.start() < spans[-1][1]):
             continue
         if found["called"]:
@@ -192,7 +192,7 @@ class _ForeignReader:
             if found is None:
                 continue
             name = found.groupdict().get("name")
-            tool = named(name, self._known)
+            tool = self._known.find_name(name)
             if name is not None and not tool and head in _HEADS[-2:]:
                 return None  # only a word before a bracket, or an ordinary tag
             value, end = self._json(found.end())
@@ -268,10 +268,10 @@ class _ForeignReader:
             return None
         source = self._text[position:end]
         calls = python_calls(source)
-        if not calls or not all(named(name, self._known) for name, _ in calls):
+        if not calls or not all(self._known.find_name(name) for name, _ in calls):
             return None
         for name, arguments in calls:
-            self._add(named_call(named(name, self._known), arguments, source, self._known).calls)
+            self._add(named_call(self._known.find_name(name), arguments, source, self._known).calls)
         return end
 
     def _json(self, position: int) -> tuple[Any, int]:
@@ -293,12 +293,12 @@ class _ForeignReader:
 
     def _add(self, calls: tuple[ToolCall, ...]) -> None:
         for call in calls:
-            name = named(call.name, self._known) or _clean(call.name)
+            name = self._known.find_name(call.name) or _clean(call.name)
             self._calls.append(ToolCall(name, call.arguments, id=call.id, raw_text=call.raw_text))
 
     def _written(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
         """Makes a call from arguments in text form. The tool's schema converts them."""
-        tool = named(name, self._known)
+        tool = self._known.find_name(name)
         if not tool:
             return ToolCall(name, {key: guess(text) for key, text in texts.items()}, raw_text=raw)
         arguments = dict[str, Any]()

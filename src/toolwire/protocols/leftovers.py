@@ -7,8 +7,7 @@ of arguments and a tag of a parameter are marks too, and punctuation that joins 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import fences, unquoted, without_quoting_fences
@@ -99,7 +98,7 @@ def refuse_lost_argument(rest: str, calls: Sequence[ToolCall], known: KnownTools
     Raises:
         Refusal: The rest has such a key or tag.
     """
-    tags = {name for call in calls for name in _parameters(call.name, known)}
+    tags = {name for call in calls for name in known.properties(call.name)}
     for found in _ARGUMENT.finditer(rest):
         if found["tag"] is None or found["tag"] in tags:
             raise _left(found)
@@ -149,7 +148,3 @@ def _without_fences(plain: str) -> str:
             pieces += [plain[position:start], "\n" * plain.count("\n", start, end)]
             position = end
     return "".join([*pieces, plain[position:]])
-
-
-def _parameters(tool: str, known: KnownTools) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", known.schemas.get(tool, {}).get("properties") or {})

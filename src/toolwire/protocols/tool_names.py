@@ -12,13 +12,14 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import methodcaller
 from typing import Any, cast
 
 from toolwire.definition.derived import schema_with_root_fields
+from toolwire.definition.from_function import name_of, tool_of
 from toolwire.definition.naming import NAME_CACHE, NAME_LIMIT, program_name
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.tools_by_name import tools_by_name
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
@@ -39,6 +40,7 @@ _NAMESPACE = re.compile(r"\A(?:functions\.|default_api[.:])")
 """Where the prompts of OpenAI's and Gemini's models place the tools. The models then write it before a name."""
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
 """The number of a call, which Kimi's models write behind the name: `functions.weather:0`."""
+_TOOL = methodcaller("__tool__")
 _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 
 
@@ -149,7 +151,7 @@ class KnownTools(Collection[Tool]):
         Raises:
             DefinitionError: One of the objects is not a tool.
         """
-        return self._tools if isinstance(self._tools, Mapping) else tools_by_name(self._tools)
+        return self._tools if isinstance(self._tools, Mapping) else _tools_by_name(self._tools)
 
     def is_named_in(self, text: str) -> bool:
         """True if the text contains the name of one of the tools in any form."""
@@ -188,6 +190,20 @@ class KnownTools(Collection[Tool]):
         if name in self.by_name:
             return name
         return _meant(name, self.written, self.schemas, self.spellings) or name
+
+    def find_name(self, written: str | None) -> str:
+        """Returns the tool that a written name means, also with more behind a colon. Empty if none fits."""
+        if not written:
+            return ""
+        for name in (written, written.partition(":")[0]):
+            if self.name(name) in self.schemas:
+                return self.name(name)
+        last = written.rpartition(".")
+        return self.find_name(last[0]) if last[2] == "call" else ""
+
+    def properties(self, tool: str) -> Mapping[str, Any]:
+        """Returns the schemas of a tool's parameters by name. Empty if the tool is unknown."""
+        return cast("Mapping[str, Any]", self.schemas.get(tool, {}).get("properties") or {})
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
@@ -290,3 +306,44 @@ class _Schemas(Mapping[str, Mapping[str, Any]]):
 def known_tools(tools: Iterable[Any]) -> KnownTools:
     """Returns the facts about these tools that a reader needs. A `KnownTools` is returned unchanged."""
     return tools if isinstance(tools, KnownTools) else KnownTools(tools)
+
+
+def _tools_by_name(values: Iterable[Any]) -> Mapping[str, Tool]:
+    """Returns the tools of these values by name. A function becomes a tool when it is looked up.
+
+    Raises:
+        DefinitionError: One of the values is not a tool.
+    """
+    values = tuple(values)
+    try:
+        return {tool.name: tool for tool in map(_TOOL, values)}
+    except (AttributeError, TypeError):
+        # At least one of them is a function.
+        return _ToolsByName(values)
+
+
+class _ToolsByName(Mapping[str, Tool]):
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = dict(_named(value) for value in values)
+
+    def __getitem__(self, name: str) -> Tool:
+        value = self._values[name]
+        if not isinstance(value, Tool):
+            value = self._values[name] = tool_of(value)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _named(value: Any) -> tuple[str, Any]:
+    if callable(value) and not hasattr(value, "__tool__") and not isinstance(value, type):
+        return name_of(value), value
+    tool = tool_of(value)
+    return tool.name, tool

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.right_call import RightCall, has_blank, json_form
+from toolwire.protocols.tool_names import known_tools
 from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END
@@ -36,13 +37,13 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = (), tag: Cal
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    schemas = Schemas(tools)
+    schemas = Schemas(known_tools(tools))
     return "\n".join(_call_element(call.name, call.arguments, schemas, tag) for call in calls)
 
 
 def xml_right_form(calls: Sequence[RightCall], *, tag: CallTag = "tool_call") -> str:
     """Returns the right form of calls. A blank stands in CDATA, as its value would."""
-    schemas = Schemas([call.tool for call in calls])
+    schemas = Schemas(known_tools(call.tool for call in calls))
     return "\n".join(_call_element(call.tool.name, call.arguments, schemas, tag) for call in calls)
 
 

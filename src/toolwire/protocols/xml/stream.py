@@ -8,14 +8,13 @@ then reads the whole reply as `parse` does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
-from toolwire.protocols.text_parse import parse_xml
-from toolwire.protocols.text_stream import TextStream
+from toolwire.protocols.text_stream import Parse, TextStream
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import begins_call
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
@@ -56,10 +55,9 @@ class XmlStream(TextStream):
 
     _protocol: ClassVar[str] = "xml"
 
-    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False, tag: CallTag = "tool_call") -> None:
-        self._schemas = Schemas(tools)
-        self._tools = self._schemas.known
-        super().__init__(partial(parse_xml, tools=self._tools, tag=tag), marks_end=marks_end)
+    def __init__(self, parse: Parse, known: KnownTools, *, marks_end: bool, tag: CallTag) -> None:
+        super().__init__(parse, known, marks_end=marks_end)
+        self._schemas = Schemas(known)
         self._own_tag: CallTag = tag
         self._call_tag = ""
         """The tag around the call that is read; the session's own for a call without one."""
@@ -283,7 +281,7 @@ class XmlStream(TextStream):
         return True
 
     def _end_call(self) -> None:
-        read = read_xml("".join(self._call or []), self._tools, tag=self._own_tag)
+        read = read_xml("".join(self._call or []), self._known, tag=self._own_tag)
         self._events.append(CallEnded(index=self._index, call=read.calls[0] if len(read.calls) == 1 else None))
         self._index += 1
         self._call = None
