@@ -8,15 +8,15 @@ thinking or in a result is not a shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.protocols.reading.incoming import THINKING
 from toolwire.protocols.tool_names import KnownTools
 
 NAME = r"[^\W\d][\w.\-/:]{0,255}+"
 """A tool's name as calling formats write it."""
 
-THINKING = "think|thinking|reasoning|reflection"
 _RESULTS = "tool_responses?|tool_results?|tool_output|function_results?|function_response|observation"
 _QUOTING = "code|pre|example|blockquote|fail"
 _QUOTED = re.compile(
@@ -107,11 +107,26 @@ def unquoted(text: str) -> str:
 
 def without_quoting_fences(text: str) -> str:
     """Returns the text with fences blanked whose language never holds calls. A fence that is the whole text is kept."""
+    quoting = [(start, end) for start, end, language in fences(text) if not _may_hold_calls(language)]
+    return _blank_parts(text, [(start, end) for start, end in quoting if not is_all(text, start, end)])
+
+
+def without_closed_fences(text: str) -> str:
+    """Returns the text with all fences blanked that are closed."""
+    found = [(start, end, text[start:end].rpartition("\n")[2]) for start, end, _ in fences(text)]
+    return _blank_parts(text, [(start, end) for start, end, last in found if is_fence_line(last)])
+
+
+def is_fence_line(line: str) -> bool:
+    """True if the line begins as the mark of a fence."""
+    return line.lstrip().startswith(("`", "~"))
+
+
+def _blank_parts(text: str, parts: Sequence[tuple[int, int]]) -> str:
     pieces, position = list[str](), 0
-    for start, end, language in fences(text):
-        if not _may_hold_calls(language) and not is_all(text, start, end):
-            pieces += [text[position:start], _blanked(text[start:end])]
-            position = end
+    for start, end in parts:
+        pieces += [text[position:start], _blanked(text[start:end])]
+        position = end
     return "".join([*pieces, text[position:]])
 
 
@@ -209,7 +224,7 @@ def _without_quotations(text: str) -> str:
 
     A quotation of several lines counts only without another mark of its kind inside.
     """
-    pieces, position = list[str](), 0
+    quoted, position = list[tuple[int, int]](), 0
     ends = dict[str, int]()  # The last place of each closing tag, so that no text is searched twice.
     newline = -1
     for found in _QUOTED_TAG.finditer(text):
@@ -228,9 +243,9 @@ def _without_quotations(text: str) -> str:
             newline = len(text) if place < 0 else place
         if newline < end and mark in text[start:end]:
             continue
-        pieces += [text[position:start], _blanked(text[start:end])]
+        quoted.append((start, end))
         position = end
-    return "".join([*pieces, text[position:]])
+    return _blank_parts(text, quoted)
 
 
 def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools) -> bool:

@@ -6,7 +6,6 @@ Python calls. `read_foreign` reads the first sequence of calls; the rest of the 
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable
@@ -15,13 +14,12 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import NAME, THINKING, fences, find_own_result, is_all
+from toolwire.protocols.call_shapes import NAME, fences, find_own_result, is_all
 from toolwire.protocols.fillers import FILLER, OPENS
-from toolwire.protocols.json_text.call_forms import calls_of, named_call
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
-from toolwire.protocols.reading.incoming import line, match_end
-from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
-from toolwire.protocols.reading.strict_json import load_prefix
+from toolwire.protocols.reading.incoming import THINKING, line, match_end
+from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.tagged_calls import read_tagged_call
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument, guess
@@ -88,7 +86,6 @@ _FRONT = re.compile(
 _BEHIND_CODE = re.compile(rf"[ \t]*+(?:[,;\]`\n]|</?[\w|｜]|\[/|{NAME}\(|\Z)")
 """Matches behind a Python call that is a statement of its own, and not a part of an expression or of prose."""
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
 
 
@@ -147,7 +144,7 @@ class _ForeignReader:
         self._known = known
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
-        self._values_left = VALUE_LIMIT // 2
+        self._reader = JsonReader(text)
         self._code_left = CompileBudget.LIMIT
 
     def found(self, spans: list[tuple[int, int]]) -> Foreign:
@@ -275,13 +272,9 @@ class _ForeignReader:
         return end
 
     def _json(self, position: int) -> tuple[Any, int]:
-        try:
-            return load_prefix(self._text, position)
-        except json.JSONDecodeError:
-            found = read_lenient(self._text, position, values=self._values_left)
-            self._values_left -= len(found.said)
-            self._problems += found.problems
-            return found.value, found.end
+        value, end, problems = self._reader.read(position)
+        self._problems += problems
+        return value, end
 
     def _add_value(self, value: Any, raw: str, end: int) -> int | None:
         found = calls_of(_usual(value), raw, self._known, is_marked=False)
@@ -333,7 +326,7 @@ def _usual(value: Any) -> Any:
         (inner,) = node.values()
         if isinstance(inner, list):
             return _usual(inner)
-    name = [key for key in _NAME_KEYS if isinstance(node.get(key), str)]
+    name = [key for key in NAME_KEYS if isinstance(node.get(key), str)]
     arguments = [key for key in _ARGUMENT_KEYS if key in node]
     if len(name) != 1 or len(arguments) != 1:
         return node

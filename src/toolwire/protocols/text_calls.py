@@ -15,7 +15,7 @@ from typing import Any, cast
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import find_call_shape, unquoted
 from toolwire.protocols.fillers import is_filler
-from toolwire.protocols.json_text.call_forms import calls_of
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of
 from toolwire.protocols.leftovers import find_mark
 from toolwire.protocols.meant_calls import strip_fence
 from toolwire.protocols.reading.incoming import match_end
@@ -33,7 +33,6 @@ _PROSE_BEHIND = re.compile(r"(?:</[^<>]{0,64}>|/>|[|｜]>|[\]})`])\s*+(?:[.!?]\s
 """Text behind the last closing mark."""
 _CUT_MARK = re.compile(r"\s*+</?[\w|｜]*+\Z")
 """A tag at the end of the text that is not closed."""
-_NAME_KEYS = frozenset({"name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"})
 _ARGUMENT_KEYS = frozenset(
     {"arguments", "argument", "parameters", "params", "args", "kwargs", "input", "action_input", "tool_input"}
     | {"tool_args", "tool_arguments", "tool_parameters"}
@@ -101,7 +100,7 @@ def _is_call(value: Any, known: KnownTools) -> bool:
     if not isinstance(value, dict):
         return False
     node = cast("dict[str, Any]", value)
-    named_by = [key for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
+    named_by = [key for key in node if key in NAME_KEYS and isinstance(node[key], str)]
     arguments = [key for key in node if key in _ARGUMENT_KEYS]
     inner = [key for key in node if key in _ENVELOPES and isinstance(node[key], dict | list)]
     if len(inner) == 1 and not node.keys() - {inner[0]} - _BESIDE:

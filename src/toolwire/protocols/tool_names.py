@@ -64,10 +64,7 @@ class NameMap:
     @cached_property
     def _written(self) -> Mapping[str, Sequence[str]]:
         """The names by their form for providers, made for the first name that has another form there."""
-        found: dict[str, list[str]] = {}
-        for name in dict.fromkeys(self._names):
-            found.setdefault(provider_name(name), []).append(name)
-        return found
+        return _names_by(provider_name, dict.fromkeys(self._names))
 
     @cached_property
     def _ours(self) -> Mapping[str, str]:
@@ -76,15 +73,26 @@ class NameMap:
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
-        """Tool names by their spelling in programs."""
-        return by_spelling(self._names)
+        """Tool names by their spelling in programs, which models also write: `fs.read` and `fs/read` share one."""
+        return _names_by(program_name, self._names)
 
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
         if name in self._names and provider_name(name) == name:
             return name
         decoded = self._ours.get(name) or tool_name(name)
-        return decoded if decoded in self._names else _meant(name, self._ours, self._names, self.spellings) or decoded
+        return decoded if decoded in self._names else self.meant(name) or decoded
+
+    def meant(self, written: str) -> str:
+        """Returns the only tool that a name can mean that no tool has; empty without one.
+
+        Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
+        """
+        found = _readings(written, self.spellings, self._ours)
+        if not found and written:
+            decoded = tool_name(written)
+            found = [name for name in self._names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
+        return found[0] if len(found) == 1 else ""
 
 
 def provider_name(name: str) -> str:
@@ -180,16 +188,11 @@ class KnownTools(Collection[Tool]):
     def __contains__(self, tool: object) -> bool:
         return isinstance(tool, Tool) and self.by_name.get(tool.name) is tool
 
-    @cached_property
-    def written(self) -> Mapping[str, str]:
-        """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
-        return {provider_name(name): name for name in self.by_name}
-
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
         if name in self.by_name:
             return name
-        return _meant(name, self.written, self.schemas, self.spellings) or name
+        return self.names.meant(name) or name
 
     def find_name(self, written: str | None) -> str:
         """Returns the tool that a written name means, also with more behind a colon. Empty if none fits."""
@@ -201,14 +204,13 @@ class KnownTools(Collection[Tool]):
         last = written.rpartition(".")
         return self.find_name(last[0]) if last[2] == "call" else ""
 
+    def schema(self, name: str) -> Mapping[str, Any] | None:
+        """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
+        return self.schemas.get(self.name(name))
+
     def properties(self, tool: str) -> Mapping[str, Any]:
         """Returns the schemas of a tool's parameters by name. Empty if the tool is unknown."""
         return cast("Mapping[str, Any]", self.schemas.get(tool, {}).get("properties") or {})
-
-    @cached_property
-    def spellings(self) -> Mapping[str, Sequence[str]]:
-        """Tool names by their spelling in programs. Models also write it, and mix `.`, `/` and `_`."""
-        return by_spelling(self.schemas)
 
 
 @lru_cache(maxsize=_SET_CACHE)
@@ -221,26 +223,12 @@ def _forms(names: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
-    """Returns the names by their spelling in programs: `fs.read`, `fs/read` and `fs_read` share one."""
+def _names_by(write: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the names by the form that `write` gives them."""
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(program_name(name), []).append(name)
+        found.setdefault(write(name), []).append(name)
     return found
-
-
-def _meant(
-    written: str, ours: Mapping[str, str], names: Collection[str], spellings: Mapping[str, Sequence[str]]
-) -> str:
-    """Returns the only tool that a name can mean that no tool has; empty without one. `ours` has providers' names.
-
-    Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
-    """
-    found = _readings(written, spellings, ours)
-    if not found and written:
-        decoded = tool_name(written)
-        found = [name for name in names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
-    return found[0] if len(found) == 1 else ""
 
 
 def _readings(written: str, spellings: Mapping[str, Sequence[str]], ours: Mapping[str, str]) -> Sequence[str]:

@@ -12,7 +12,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
-from toolwire.protocols.attp.render import call_source, fail_document, success_document
+from toolwire.protocols.attp.render import fail_document, success_document
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.samples import (
     Calls,
@@ -23,6 +23,7 @@ from toolwire.protocols.samples import (
     write_examples,
     write_request,
 )
+from toolwire.protocols.text.python_source import call_source
 from toolwire.protocols.text.wording import ATTP_WORDINGS, AttpWording, words_in
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 

@@ -22,6 +22,9 @@ from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
+NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
+"""Keys under which other formats name the tool."""
+
 ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
 """Keys that hold a call's arguments."""
 
@@ -29,6 +32,15 @@ _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
 """Keys beside `function_call` in OpenAI's older assistant message."""
+_OF_A_RESULT = frozenset(
+    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
+    | {"tool_call_id", "tool_use_id", "call_id"}
+)
+"""Keys beside the tool's name in a result, also in the messages of an API."""
+
+_SAID_LIMIT = 80
+"""Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
+
 FIRST_KEYS = (
     *("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content"),
     "result_of",
@@ -49,16 +61,6 @@ MADE_UP = (
     "`arguments`."
 )
 """The refusal of a result that the model wrote itself. `{!r}` is replaced by the tool's name."""
-
-
-_OF_A_RESULT = frozenset(
-    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
-    | {"tool_call_id", "tool_use_id", "call_id"}
-)
-"""Keys beside the tool's name in a result, also in the messages of an API."""
-
-_SAID_LIMIT = 80
-"""Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
 
 
 def find_made_up_result(value: Any, known: KnownTools) -> str:
@@ -210,7 +212,7 @@ def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) ->
 def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
     name = known.name(shape.name.strip())
     if name not in known.schemas:
-        refuse_ambiguous(name, known.spellings)
+        refuse_ambiguous(name, known.names.spellings)
     schema = known.schemas.get(name)
     arguments, problems = _arguments(shape.arguments, schema, name)
     if isinstance(shape.arguments, str) and not shape.is_enveloped:

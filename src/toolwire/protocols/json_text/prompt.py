@@ -11,10 +11,10 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_path
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
-from toolwire.protocols.attp.render import call_source
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.json_text.render import render_calls
 from toolwire.protocols.samples import Calls, Samples, finish_of, sample_calls, write_examples
+from toolwire.protocols.text.python_source import call_source
 from toolwire.protocols.text.wording import JSON_WORDINGS, JsonWording, words_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from toolwire.protocols.outgoing import WRITES, encodable_result, unrun_text
 from toolwire.protocols.reading.incoming import text_given
@@ -23,8 +23,6 @@ class TextProtocol:
     The methods that are parts are described by `CallingProtocol`.
     """
 
-    is_native: ClassVar[bool] = False
-
     name: str
     reminder: str
     """It cannot be read as a call, because a model copies it. The prompt has the examples."""
@@ -40,8 +38,9 @@ class TextProtocol:
     format: Callable[..., str] = field(repr=False)
     right_form: Callable[..., str] = field(repr=False)
     grammar: Callable[..., str] = field(repr=False)
-    refuse: Callable[[Reply], str] = field(default=unrun_text, repr=False)
+    refuse: Callable[..., str] = field(default=unrun_text, repr=False)
     writes_programs: bool = False
+    is_native: bool = False
 
     def __post_init__(self) -> None:
         for part in ("describe", *WRITES):

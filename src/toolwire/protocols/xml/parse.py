@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, read_incoming
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
-from toolwire.protocols.xml.call_reader import RawCall, RawParameter
+from toolwire.protocols.xml.call_reader import Known, RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.scan import scan
@@ -25,12 +26,11 @@ def read_xml(reply: str | bytes, known: KnownTools, *, tag: CallTag = "tool_call
     calls = list[ToolCall]()
     try:
         incoming = read_incoming(reply)
-        schemas = Schemas(known)
-        scanned = scan(incoming.text, schemas.parameters, tag=tag, is_strict=is_strict)
+        scanned = scan(incoming.text, parameters_of(known), tag=tag, is_strict=is_strict)
         problems = [*incoming.problems, *scanned.problems]
         for raw in scanned.calls:
             try:
-                calls.append(_call(raw, incoming.text, schemas, problems))
+                calls.append(_call(raw, incoming.text, known, problems))
             except Refusal as refusal:
                 if is_strict:
                     raise
@@ -46,37 +46,21 @@ def read_xml(reply: str | bytes, known: KnownTools, *, tag: CallTag = "tool_call
     )
 
 
-class Schemas:
-    """The input schemas of tools by the names that models write."""
+def parameters_of(known: KnownTools) -> Known:
+    """Returns the function that gives the parameters of a tool to the scanner."""
 
-    def __init__(self, known: KnownTools) -> None:
-        self.known = known
-        self._parameters: dict[str, Mapping[str, bool]] = {}
+    @cache
+    def parameters(name: str) -> Mapping[str, bool]:
+        schema = known.schema(name)
+        return {} if schema is None else tagged_parameters(schema)
 
-    def name(self, name: str) -> str:
-        """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
-        return self.known.name(name)
-
-    def schema(self, name: str) -> Mapping[str, Any] | None:
-        """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
-        return self.known.schemas.get(self.name(name))
-
-    def parameters(self, name: str) -> Mapping[str, bool]:
-        """Returns the names of a tool's parameters. Empty if the tool is unknown.
-
-        True for a parameter that takes tags as a list or an object.
-        """
-        if name not in self._parameters:
-            schema = self.schema(name)
-            self._parameters[name] = {} if schema is None else tagged_parameters(schema)
-        return self._parameters[name]
+    return parameters
 
 
-def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
-    schema = schemas.schema(raw.name)
-    name = schemas.name(raw.name)
+def _call(raw: RawCall, text: str, known: KnownTools, problems: list[Problem]) -> ToolCall:
+    schema, name = known.schema(raw.name), known.name(raw.name)
     if schema is None:
-        refuse_ambiguous(name, schemas.known.spellings)
+        refuse_ambiguous(name, known.names.spellings)
     arguments: dict[str, Any] = {}
     for parameter in raw.parameters:
         found = _value(parameter, schema, text)
