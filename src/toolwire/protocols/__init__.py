@@ -1,10 +1,11 @@
 """The calling formats of models: parsing a reply into calls, and rendering calls and results. No I/O and no clock.
 
-`base.py` defines the interface of a protocol and the limits that are checked before parsing. Each folder with a
-`protocol.py` is a protocol; `native/` has one module for each provider. `reading/` parses JSON and TOML, and `grammar/`
-has the parts of grammars.
+`base.py` defines the interface of a protocol and the limits that are checked before parsing. `text_formats.py` makes
+the text protocols of the parts in `attp/`, `xml/` and `json_text/`, and `text/` has what they share. `native/` has one
+module for each provider. `reading/` parses JSON and TOML, and `grammar/` has the parts of grammars.
 
-ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models.
+`text_parse.py` reads calls of other formats in XML and JSON replies. It uses `foreign.py` for the formats of other
+models.
 `call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a call beside
 those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool names to
 names that a provider accepts.

@@ -281,10 +281,6 @@ def _number(node: Mapping[str, Any], turn: int) -> int | float:
     value = (3 + 2 * turn) * step
     if least is not None and value < least:
         value = least + turn * step
-    return (
-        least
-        if most is not None and value > most and least is not None
-        else most
-        if most is not None and value > most
-        else value
-    )
+    if most is not None and value > most:
+        return most if least is None else least
+    return value

@@ -42,7 +42,7 @@ _READ = "The call is not in the form that was asked for; it was read."
 
 
 def settle_reply(own: Reply, given: str | bytes, known: KnownTools, read_other: _Read, render: _Render) -> Reply:
-    """Returns what a reply means that its own format reads as `own`: itself, or the calls of another format.
+    """Returns the reading of a reply: `own`, which is that of its own format, or the calls of another format.
 
     `read_other` reads one other format. A reply that is nothing but calls is shown in a refusal as `render` writes
     them.

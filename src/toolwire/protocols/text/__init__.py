@@ -1,1 +1,1 @@
-"""What the text formats share: the class of their protocols, and the texts of their prompts."""
+"""The parts that the text formats share: the class of their protocols, the texts of their prompts, and Python source."""
