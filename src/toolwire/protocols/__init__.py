@@ -5,10 +5,9 @@ the text protocols of the parts in `attp/`, `xml/` and `json_text/`, and `text/`
 module for each provider. `reading/` parses JSON and TOML, and `grammar/` has the parts of grammars.
 
 `text_parse.py` reads calls of other formats in XML and JSON replies. It uses `foreign.py` for the formats of other
-models.
-`call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a call beside
-those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool names to
-names that a provider accepts.
+models. `call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a
+call beside those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool
+names to names that a provider accepts.
 """
 
 from __future__ import annotations

@@ -81,9 +81,9 @@ class NameMap:
         if name in self._names and provider_name(name) == name:
             return name
         decoded = self._ours.get(name) or tool_name(name)
-        return decoded if decoded in self._names else self.meant(name) or decoded
+        return decoded if decoded in self._names else self.find_only(name) or decoded
 
-    def meant(self, written: str) -> str:
+    def find_only(self, written: str) -> str:
         """Returns the only tool that a name can mean that no tool has; empty without one.
 
         Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
@@ -192,7 +192,7 @@ class KnownTools(Collection[Tool]):
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
         if name in self.by_name:
             return name
-        return self.names.meant(name) or name
+        return self.names.find_only(name) or name
 
     def find_name(self, written: str | None) -> str:
         """Returns the tool that a written name means, also with more behind a colon. Empty if none fits."""
