@@ -13,6 +13,7 @@ _DOORS = {
     "a provider's request": {
         "protocols/outgoing.py",
         "protocols/native/protocol.py",
+        "protocols/text/text_protocol.py",
         "session/told_tools.py",
     },
     "a result's text, which hosts and programs read": {"vocabulary/results.py", "vocabulary/response.py"},

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from toolwire.protocols import get
-from toolwire.protocols.attp.render import literal
+from toolwire.protocols.text.python_source import literal
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 

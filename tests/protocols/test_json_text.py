@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.text_formats import JSON_TEXT as PROTOCOL
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
-PROTOCOL = JsonText()
 CALL = '{"name": "search", "arguments": {"query": "x"}}'
 FENCED = f"```json\n{CALL}\n```"
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tests.processor import LINEAR, growth, milliseconds
 from tests.protocols.test_json_text import CALL, LEFT, REFUSED, TAKEN, search
-from toolwire.protocols.json_text.protocol import JsonText
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.text_formats import JSON_TEXT as PROTOCOL
 from toolwire.vocabulary.calls import CODE_EXECUTION
 
-PROTOCOL = JsonText()
 SIZE = 65_536
 LIMIT_MS = 100
 

@@ -15,6 +15,7 @@ from toolwire.protocols import get
 from toolwire.protocols.attp.prompt import describe_attp
 from toolwire.protocols.base import Language
 from toolwire.protocols.samples import sample_calls, unfit_request
+from toolwire.protocols.text.wording import ATTP_WORDINGS
 
 HARMLESS = ("count_lines", "read_page")
 EXAMPLES = {
@@ -143,7 +144,8 @@ def test_the_first_example_makes_one_call_and_the_second_makes_two() -> None:
 def test_no_failing_example_says_that_an_offered_tool_does_not_exist(language: Language) -> None:
     words = "book light water"
     offered = from_function(delete_account, description=f"Can do everything: {words}.")
-    assert unfit_request([offered], language).words == ()
+    phrases = ATTP_WORDINGS[language].phrases
+    assert unfit_request([offered], phrases) == phrases.unfit[-1]
     assert "delete_account" not in examples("attp", [offered], language)
 
 

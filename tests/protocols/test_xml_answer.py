@@ -10,12 +10,12 @@ from toolwire import tool
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
 from toolwire.protocols.base import Language
-from toolwire.protocols.xml.protocol import Xml
+from toolwire.protocols.text_formats import XML as BY_TAG
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 
-XML = Xml()
+XML = BY_TAG["tool_call"]
 
 
 @tool(effects=["read"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Session, ToolRegistry, ToolSpec, protocols
-from toolwire.protocols.json_text.protocol import JsonText
 
 
 def search(query: str, limit: int = 3) -> str:
@@ -88,10 +87,13 @@ def test_a_native_protocol_has_no_prompt_to_change_and_says_so(protocol: str, op
     )
 
 
-class Plain(JsonText):
+class Plain:
     """A protocol of an owner's own, whose prompt has one form."""
 
-    def describe(self, tools: Iterable[Any]) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __getattr__(self, name: str) -> Any:
+        return getattr(protocols.get("json"), name)
+
+    def describe(self, tools: Iterable[Any]) -> str:
         return "\n".join(tool.name for tool in tools)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from toolwire import protocols
 from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.json_text.protocol import JsonText
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.testing import PROTOCOL_CHECKS, PortFails, check_protocol
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -20,23 +19,32 @@ def test_the_built_in_ones_pass(name: str, check: str) -> None:
     PROTOCOL_CHECKS[check](protocols.get(name))
 
 
-class DropsEmptyTexts(JsonText):
+class Json:
+    """The protocol `json`, for parts that do it wrong."""
+
+    inner = protocols.get("json")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class DropsEmptyTexts(Json):
     def parse(self, reply: Any, tools: Any = ()) -> Reply:
-        read = super().parse(reply, tools)
+        read = self.inner.parse(reply, tools)
         calls = [ToolCall(call.name, {k: v for k, v in call.arguments.items() if v != ""}) for call in read.calls]
         return Reply(calls=tuple(calls), text=read.text, problems=read.problems)
 
 
-class Raises(JsonText):
+class Raises(Json):
     def parse(self, reply: Any, tools: Any = ()) -> Reply:
         if reply == "\x00":
             raise ValueError("no text")
-        return super().parse(reply, tools)
+        return self.inner.parse(reply, tools)
 
 
-class RunsWhatItRefuses(JsonText):
+class RunsWhatItRefuses(Json):
     def parse(self, reply: Any, tools: Any = ()) -> Reply:
-        read = super().parse(reply, tools)
+        read = self.inner.parse(reply, tools)
         if reply != "{":
             return read
         problem = Problem(message="no", repaired=False)
@@ -48,33 +56,33 @@ class ForgetsTools(OpenAi):
         return super().describe(list(tools)[:1], **options)
 
 
-class HidesFailures(JsonText):
+class HidesFailures(Json):
     def format(self, results: Any) -> Any:
-        return super().format([result for result in results if result.success])
+        return self.inner.format([result for result in results if result.success])
 
 
-class SaysNothing(JsonText):
+class SaysNothing(Json):
     def refuse(self, reply: Any) -> Any:
         return ""
 
 
-class RemindsByACall(JsonText):
+class RemindsByACall(Json):
     reminder = '<tool_call>{"name": "search", "arguments": {"query": "otters"}}</tool_call>'
 
 
-class KnowsNothing(JsonText):
+class KnowsNothing(Json):
     def recognises(self, reply: Any) -> bool:
         return False
 
 
-class Remembers(JsonText):
+class Remembers(Json):
     """Gives another reading the second time."""
 
     count = 0
 
     def parse(self, reply: Any, tools: Any = ()) -> Reply:
         self.count += 1
-        read = super().parse(reply, tools)
+        read = self.inner.parse(reply, tools)
         return Reply(calls=read.calls, text=f"{read.text}{self.count}", problems=read.problems)
 
 
@@ -90,9 +98,9 @@ class _Stream:
         return self.inner.reply()
 
 
-class LosesPieces(JsonText):
+class LosesPieces(Json):
     def stream(self, tools: Any = ()) -> Any:
-        return _Stream(super().stream(tools))
+        return _Stream(self.inner.stream(tools))
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,28 @@
 """The calling formats of models: parsing a reply into calls, and rendering calls and results. No I/O and no clock.
 
-`base.py` defines the interface of a protocol and the limits that are checked before parsing. Each folder with a
-`protocol.py` is a protocol; `native/` has one module for each provider. `reading/` parses JSON and TOML, and `grammar/`
-has the parts of grammars.
+`base.py` defines the interface of a protocol and the limits that are checked before parsing. `text_formats.py` makes
+the text protocols of the parts in `attp/`, `xml/` and `json_text/`, and `text/` has what they share. `native/` has one
+module for each provider. `reading/` parses JSON and TOML, and `grammar/` has the parts of grammars.
 
-ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models.
-`call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a call beside
-those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool names to
-names that a provider accepts.
+`text_parse.py` reads calls of other formats in XML and JSON replies. It uses `foreign.py` for the formats of other
+models. `call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a
+call beside those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool
+names to names that a provider accepts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolwire.protocols.attp.protocol import Attp
-from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.base import CallingProtocol, checked
 from toolwire.protocols.native.anthropic import Anthropic
 from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.protocols.native.openai_responses import OpenAiResponses
 from toolwire.protocols.native.strict_schema import strict_problems
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, ReplyStream, StreamEvent, TextDelta
+from toolwire.protocols.text_formats import ATTP, JSON_TEXT, XML
 from toolwire.protocols.xml.element import CallTag
-from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
 __all__ = [
@@ -43,9 +41,9 @@ __all__ = [
 
 # `recognise` tries them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {
-    "attp": Attp(),
-    "xml": Xml(),
-    "json": JsonText(),
+    "attp": ATTP,
+    "xml": XML["tool_call"],
+    "json": JSON_TEXT,
     "openai": OpenAi(),
     "openai-responses": OpenAiResponses(),
     "anthropic": Anthropic(),
@@ -68,9 +66,10 @@ def get(name: str, *, tag: CallTag | None = None) -> CallingProtocol:
         raise ConfigurationError(f"there is no protocol {name!r}: write one of {', '.join(map(repr, _PROTOCOLS))}")
     if tag is None:
         return found
-    if not isinstance(found, Xml):
+    if name != "xml":
         raise ConfigurationError(f"get({name!r}, tag={tag!r:.80}): only the protocol 'xml' has a tag: leave it out")
-    return Xml(tag=tag)
+    checked("tag", tag, XML)
+    return XML[tag]
 
 
 def names() -> tuple[str, ...]:

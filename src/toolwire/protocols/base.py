@@ -156,6 +156,11 @@ class Refusal(Exception):
         self.text = text
         """The text for the user, if the reply holds only such text."""
 
+    @property
+    def reply(self) -> Reply:
+        """The reply without calls that this refuses."""
+        return Reply(text=self.text, problems=(self.problem,))
+
 
 def too_many_calls() -> Refusal:
     """Returns the refusal of a reply with more than `CALL_LIMIT` calls."""

@@ -8,15 +8,15 @@ thinking or in a result is not a shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.protocols.reading.incoming import THINKING
 from toolwire.protocols.tool_names import KnownTools
 
 NAME = r"[^\W\d][\w.\-/:]{0,255}+"
 """A tool's name as calling formats write it."""
 
-THINKING = "think|thinking|reasoning|reflection"
 _RESULTS = "tool_responses?|tool_results?|tool_output|function_results?|function_response|observation"
 _QUOTING = "code|pre|example|blockquote|fail"
 _QUOTED = re.compile(
@@ -95,28 +95,38 @@ def has_mark(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def has_name(text: str, known: KnownTools) -> bool:
-    """True if the text contains the name of a known tool. The check is cheap."""
-    return known.is_named_in(text)
-
-
 def unquoted(text: str) -> str:
     """Returns the text with all quoted parts blanked: thinking, results, code spans, quoted lines, examples.
 
     Length and line breaks stay the same, so positions are valid in both texts. Fences are kept.
     """
-    text = _without_quotations(_QUOTED.sub(_blank, text))
+    text = _without_quotations(_QUOTED.sub(lambda found: _blanked(found[0]), text))
     ends = [found.end() for found in _THOUGHT_OUT.finditer(text)]
     return _blanked(text[: ends[-1]]) + text[ends[-1] :] if ends else text
 
 
 def without_quoting_fences(text: str) -> str:
     """Returns the text with fences blanked whose language never holds calls. A fence that is the whole text is kept."""
+    quoting = [(start, end) for start, end, language in fences(text) if not _may_hold_calls(language)]
+    return _blank_parts(text, [(start, end) for start, end in quoting if not is_all(text, start, end)])
+
+
+def without_closed_fences(text: str) -> str:
+    """Returns the text with all fences blanked that are closed."""
+    found = [(start, end, text[start:end].rpartition("\n")[2]) for start, end, _ in fences(text)]
+    return _blank_parts(text, [(start, end) for start, end, last in found if is_fence_line(last)])
+
+
+def is_fence_line(line: str) -> bool:
+    """True if the line begins as the mark of a fence."""
+    return line.lstrip().startswith(("`", "~"))
+
+
+def _blank_parts(text: str, parts: Sequence[tuple[int, int]]) -> str:
     pieces, position = list[str](), 0
-    for start, end, language in fences(text):
-        if not _may_hold_calls(language) and not is_all(text, start, end):
-            pieces += [text[position:start], _blanked(text[start:end])]
-            position = end
+    for start, end in parts:
+        pieces += [text[position:start], _blanked(text[start:end])]
+        position = end
     return "".join([*pieces, text[position:]])
 
 
@@ -147,7 +157,7 @@ def fences(text: str) -> list[tuple[int, int, str]]:
 
 def find_call_shape(text: str, known: KnownTools) -> int | None:
     """Returns the position of the shape of a call of a known tool in unquoted text. None if it has none."""
-    if not has_name(text, known):
+    if not known.is_named_in(text):
         return None
     found = without_quoting_fences(text)
     keys: frozenset[str] | None = None
@@ -157,7 +167,7 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
     for shape in _SHAPES.finditer(found):
         if shape["quoted"] is not None:
             has_quoted_key = _QUOTED_KEY.search(found) is not None if has_quoted_key is None else has_quoted_key
-            if has_quoted_key and named(shape["quoted"], known):
+            if has_quoted_key and known.find_name(shape["quoted"]):
                 return shape.start()
             continue
         if shape["value"] is None and shape["key"] is None:
@@ -172,7 +182,7 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
 
 def find_bracket(text: str, known: KnownTools) -> int | None:
     """Returns the position of a known tool's name before a bracket in unquoted text. None without one."""
-    places = (found.start() for found in _BRACKET.finditer(text) if named(found[0], known))
+    places = (found.start() for found in _BRACKET.finditer(text) if known.find_name(found[0]))
     return next(places, None)
 
 
@@ -186,45 +196,15 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
         return False
     node = cast("dict[str, Any]", value)
     for key, item in node.items():
-        if isinstance(item, str) and (tool := named(item, known)):
+        if isinstance(item, str) and (tool := known.find_name(item)):
             others = {str(other).lower() for other in node if other != key}
             if others & (_ARGUMENT_KEYS | _parameters(tool, known)) or _is_beside_arguments(node, tool, known):
                 return True
-        if isinstance(item, dict) and (tool := named(key, known)):
+        if isinstance(item, dict) and (tool := known.find_name(key)):
             inner = cast("dict[str, Any]", item)
             if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
                 return True
     return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
-
-
-_OF_A_RESULT = frozenset(
-    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
-    | {"tool_call_id", "tool_use_id", "call_id"}
-)
-"""Keys beside the tool's name in a result, also in the messages of an API."""
-
-_SAID_LIMIT = 80
-"""Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
-
-
-def find_made_up_result(value: Any, known: KnownTools) -> str:
-    """Returns the tool's name that a JSON value gives as the source of a result; empty for other values.
-
-    A model may write a result itself: in the form in which it reads results, for whatever tool, or as
-    `{"name": TOOL, "content": ...}` of a known tool. Of a list, each item must be one.
-    """
-    if isinstance(value, list):
-        names = [find_made_up_result(item, known) for item in cast("list[Any]", value)]
-        return names[0] if names and all(names) else ""
-    if not isinstance(value, dict):
-        return ""
-    node = cast("dict[str, Any]", value)
-    if not node.keys() & {"content", "error"}:
-        return ""
-    source, name = node.get("result_of"), node.get("name")
-    if isinstance(source, str):
-        return named(source, known) or source[:_SAID_LIMIT]
-    return named(name, known) if isinstance(name, str) and node.keys() <= {"name", *_OF_A_RESULT} else ""
 
 
 def find_own_result(text: str, start: int, end: int) -> int | None:
@@ -239,23 +219,12 @@ def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) 
     return len(node) == 2 and len(inner) == 1 and bool(inner[0]) and not inner[0].keys() - _parameters(tool, known)
 
 
-def named(written: str | None, known: KnownTools) -> str:
-    """Returns the known tool that a written name means, also with more behind a colon. Empty if none fits."""
-    if not written:
-        return ""
-    for name in (written, written.partition(":")[0]):
-        if known.name(name) in known.schemas:
-            return known.name(name)
-    last = written.rpartition(".")
-    return named(last[0], known) if last[2] == "call" else ""
-
-
 def _without_quotations(text: str) -> str:
     """Returns the text with each quoted tag blanked, up to its closing tag and with all between them.
 
     A quotation of several lines counts only without another mark of its kind inside.
     """
-    pieces, position = list[str](), 0
+    quoted, position = list[tuple[int, int]](), 0
     ends = dict[str, int]()  # The last place of each closing tag, so that no text is searched twice.
     newline = -1
     for found in _QUOTED_TAG.finditer(text):
@@ -274,16 +243,16 @@ def _without_quotations(text: str) -> str:
             newline = len(text) if place < 0 else place
         if newline < end and mark in text[start:end]:
             continue
-        pieces += [text[position:start], _blanked(text[start:end])]
+        quoted.append((start, end))
         position = end
-    return "".join([*pieces, text[position:]])
+    return _blank_parts(text, quoted)
 
 
 def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools) -> bool:
     if shape["value"] is not None:
-        tool = named(shape["value"], known)
+        tool = known.find_name(shape["value"])
         return bool(tool) and bool(keys & _ARGUMENT_KEYS or keys & _parameters(tool, known))
-    tool, first = named(shape["key"], known), shape["first_key"]
+    tool, first = known.find_name(shape["key"]), shape["first_key"]
     if not tool:
         return False
     return first is None or first.lower() in _parameters(tool, known) | _ARGUMENT_KEYS
@@ -294,13 +263,13 @@ def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
     if shape["label"] is not None:
         behind = shape["behind_label"].strip("*`\"' \t\n")
         has_input = bool(behind) or last_input >= shape.end()
-        return bool(named(shape["label"], known)) and has_input
+        return bool(known.find_name(shape["label"])) and has_input
     if shape["line"] is not None:
         return _is_broken_call(shape, known)
     if shape["whole"] is not None:
-        return bool(named(shape["whole"], known)) and shape.string.rstrip().endswith(("}", "`"))
+        return bool(known.find_name(shape["whole"])) and shape.string.rstrip().endswith(("}", "`"))
     groups = ("behind", "recipient", "attribute", "element", "tag", "called")
-    return any(named(shape[group], known) for group in groups)
+    return any(known.find_name(shape[group]) for group in groups)
 
 
 def _is_broken_call(shape: re.Match[str], known: KnownTools) -> bool:
@@ -314,16 +283,11 @@ def _is_broken_call(shape: re.Match[str], known: KnownTools) -> bool:
 
 
 def _parameters(tool: str, known: KnownTools) -> frozenset[str]:
-    properties = cast("Mapping[str, Any]", known.schemas[tool].get("properties") or {})
-    return frozenset(name.lower() for name in properties)
+    return frozenset(name.lower() for name in known.properties(tool))
 
 
 def _language(opening: re.Match[str]) -> str:
     return opening[2].strip().lower().partition(" ")[0]
-
-
-def _blank(found: re.Match[str]) -> str:
-    return _blanked(found[0])
 
 
 def _blanked(text: str) -> str:

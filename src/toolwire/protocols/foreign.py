@@ -6,7 +6,6 @@ Python calls. `read_foreign` reads the first sequence of calls; the rest of the 
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable
@@ -15,13 +14,12 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import NAME, THINKING, fences, find_own_result, is_all, named
+from toolwire.protocols.call_shapes import NAME, fences, find_own_result, is_all
 from toolwire.protocols.fillers import FILLER, OPENS
-from toolwire.protocols.json_text.call_forms import calls_of, named_call
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
-from toolwire.protocols.reading.incoming import line, match_end
-from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
-from toolwire.protocols.reading.strict_json import load_prefix
+from toolwire.protocols.reading.incoming import THINKING, line, match_end
+from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.tagged_calls import read_tagged_call
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument, guess
@@ -88,7 +86,6 @@ _FRONT = re.compile(
 _BEHIND_CODE = re.compile(rf"[ \t]*+(?:[,;\]`\n]|</?[\w|｜]|\[/|{NAME}\(|\Z)")
 """Matches behind a Python call that is a statement of its own, and not a part of an expression or of prose."""
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
 
 
@@ -119,7 +116,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         around = bisect_left(starts, found.start()) - 1
         is_fenced = around >= 0 and found.start() < quoting[around][1]
         name = found["called"] or found["tagged"]
-        is_other = name is not None and not named(name, known)
+        is_other = name is not None and not known.find_name(name)
         if is_fenced or is_other or (spans and found.start() < spans[-1][1]):
             continue
         if found["called"]:
@@ -147,7 +144,7 @@ class _ForeignReader:
         self._known = known
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
-        self._values_left = VALUE_LIMIT // 2
+        self._reader = JsonReader(text)
         self._code_left = CompileBudget.LIMIT
 
     def found(self, spans: list[tuple[int, int]]) -> Foreign:
@@ -192,7 +189,7 @@ class _ForeignReader:
             if found is None:
                 continue
             name = found.groupdict().get("name")
-            tool = named(name, self._known)
+            tool = self._known.find_name(name)
             if name is not None and not tool and head in _HEADS[-2:]:
                 return None  # only a word before a bracket, or an ordinary tag
             value, end = self._json(found.end())
@@ -268,20 +265,16 @@ class _ForeignReader:
             return None
         source = self._text[position:end]
         calls = python_calls(source)
-        if not calls or not all(named(name, self._known) for name, _ in calls):
+        if not calls or not all(self._known.find_name(name) for name, _ in calls):
             return None
         for name, arguments in calls:
-            self._add(named_call(named(name, self._known), arguments, source, self._known).calls)
+            self._add(named_call(self._known.find_name(name), arguments, source, self._known).calls)
         return end
 
     def _json(self, position: int) -> tuple[Any, int]:
-        try:
-            return load_prefix(self._text, position)
-        except json.JSONDecodeError:
-            found = read_lenient(self._text, position, values=self._values_left)
-            self._values_left -= len(found.said)
-            self._problems += found.problems
-            return found.value, found.end
+        value, end, problems = self._reader.read(position)
+        self._problems += problems
+        return value, end
 
     def _add_value(self, value: Any, raw: str, end: int) -> int | None:
         found = calls_of(_usual(value), raw, self._known, is_marked=False)
@@ -293,12 +286,12 @@ class _ForeignReader:
 
     def _add(self, calls: tuple[ToolCall, ...]) -> None:
         for call in calls:
-            name = named(call.name, self._known) or _clean(call.name)
+            name = self._known.find_name(call.name) or _clean(call.name)
             self._calls.append(ToolCall(name, call.arguments, id=call.id, raw_text=call.raw_text))
 
     def _written(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
         """Makes a call from arguments in text form. The tool's schema converts them."""
-        tool = named(name, self._known)
+        tool = self._known.find_name(name)
         if not tool:
             return ToolCall(name, {key: guess(text) for key, text in texts.items()}, raw_text=raw)
         arguments = dict[str, Any]()
@@ -333,7 +326,7 @@ def _usual(value: Any) -> Any:
         (inner,) = node.values()
         if isinstance(inner, list):
             return _usual(inner)
-    name = [key for key in _NAME_KEYS if isinstance(node.get(key), str)]
+    name = [key for key in NAME_KEYS if isinstance(node.get(key), str)]
     arguments = [key for key in _ARGUMENT_KEYS if key in node]
     if len(name) != 1 or len(arguments) != 1:
         return node

@@ -7,11 +7,10 @@ of arguments and a tag of a parameter are marks too, and punctuation that joins 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import fences, unquoted, without_quoting_fences
+from toolwire.protocols.call_shapes import unquoted, without_closed_fences, without_quoting_fences
 from toolwire.protocols.fillers import CLOSES, FENCE_MARK, FILLERS, LABEL, OPENS
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.tool_names import KnownTools
@@ -60,7 +59,7 @@ _SHOWN = 40
 
 def find_mark(plain: str) -> re.Match[str] | None:
     """Returns a mark of a call in a text with all quoted parts blanked. None without one."""
-    return _CALL_FENCE.search(plain) or _MARK.search(_without_fences(plain))
+    return _CALL_FENCE.search(plain) or _MARK.search(without_closed_fences(plain))
 
 
 def refuse_mark(plain: str, form: str) -> None:
@@ -87,7 +86,7 @@ def rest_of(text: str, calls: Sequence[ToolCall], *, has_fences: bool) -> str:
     rest = FILLERS.sub(_without_filler, rest)
     if found := _CALL_FENCE.search(rest):
         raise _left(found)
-    rest = without_quoting_fences(rest) if has_fences else _without_fences(rest)
+    rest = without_quoting_fences(rest) if has_fences else without_closed_fences(rest)
     if found := _MARK.search(rest):
         raise _left(found)
     return rest
@@ -99,7 +98,7 @@ def refuse_lost_argument(rest: str, calls: Sequence[ToolCall], known: KnownTools
     Raises:
         Refusal: The rest has such a key or tag.
     """
-    tags = {name for call in calls for name in _parameters(call.name, known)}
+    tags = {name for call in calls for name in known.properties(call.name)}
     for found in _ARGUMENT.finditer(rest):
         if found["tag"] is None or found["tag"] in tags:
             raise _left(found)
@@ -139,17 +138,3 @@ def _without_filler(found: re.Match[str]) -> str:
 
 def _blanked(text: str) -> str:
     return "\n" * text.count("\n") + " "
-
-
-def _without_fences(plain: str) -> str:
-    """Returns the text without its closed fences. The lines stay."""
-    pieces, position = list[str](), 0
-    for start, end, _ in fences(plain):
-        if plain[start:end].rpartition("\n")[2].lstrip().startswith(("`", "~")):
-            pieces += [plain[position:start], "\n" * plain.count("\n", start, end)]
-            position = end
-    return "".join([*pieces, plain[position:]])
-
-
-def _parameters(tool: str, known: KnownTools) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", known.schemas.get(tool, {}).get("properties") or {})

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import fences, find_made_up_result, is_all, named, unquoted
+from toolwire.protocols.call_shapes import fences, is_all, is_fence_line, unquoted
 from toolwire.protocols.fillers import FILLER, is_filler
 from toolwire.protocols.foreign import read_foreign
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, find_made_up_result
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.right_call import RightCall, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
@@ -27,7 +28,6 @@ from toolwire.vocabulary.errors import Unrepresentable
 SHOWN_LIMIT = 2_000
 """Maximum number of characters of the calls that are shown. A model finds its mistake in a short text."""
 
-_NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _DEPTH = 4
 _SPACE = re.compile(r"\s*+")
 
@@ -71,7 +71,7 @@ def strip_fence(text: str) -> str:
     if len(found) != 1 or not is_all(text, found[0][0], found[0][1]):
         return text
     lines = text.strip().split("\n")
-    return "\n".join(lines[1:-1] if lines[-1].lstrip().startswith(("`", "~")) else lines[1:])
+    return "\n".join(lines[1:-1] if is_fence_line(lines[-1]) else lines[1:])
 
 
 def _meant(text: str, known: KnownTools) -> list[ToolCall]:
@@ -112,12 +112,12 @@ def _of_value(value: Any, known: KnownTools, depth: int) -> Iterator[ToolCall]:
     node = cast("dict[str, Any]", value)
     if find_made_up_result(node, known):
         return
-    for key in _NAMES:
-        if tool := named(node[key], known) if isinstance(node.get(key), str) else "":
+    for key in NAME_KEYS:
+        if tool := known.find_name(node[key]) if isinstance(node.get(key), str) else "":
             yield ToolCall(tool, {name: item for name, item in node.items() if name != key})
             return
     for key, item in node.items():
-        tool = named(key, known)
+        tool = known.find_name(key)
         if tool and isinstance(item, dict):
             yield ToolCall(tool, cast("dict[str, Any]", item))
         else:
@@ -129,7 +129,7 @@ def _in_attributes(text: str, known: KnownTools) -> list[ToolCall]:
     calls, position = list[ToolCall](), 0
     while position < len(text):
         found = OPENING.match(text, position)
-        tool = named(found["name"], known) if found and is_empty(found) else ""
+        tool = known.find_name(found["name"]) if found and is_empty(found) else ""
         if found is None or not tool:
             return []
         schema = known.schemas[tool]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from functools import wraps
-from inspect import getattr_static
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from toolwire.protocols.base import Language
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 _Protocol = TypeVar("_Protocol", bound=type)
-_Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 
 NOT_RUN = "Your reply was not run."
 """The first line of each refusal."""
@@ -28,7 +25,7 @@ FINISHES: dict[Language, str] = {
 }
 """Stand in place of `ENDINGS` if a tool ends the work."""
 
-_WRITES = ("tools_text", "render", "prompt", "format", "refuse", "right_form", "grammar")
+WRITES = ("tools_text", "render", "format", "refuse", "right_form", "grammar")
 """The protocol methods whose result goes to a provider, beside those of one kind of protocol."""
 
 
@@ -56,29 +53,17 @@ def refusal_text(reply: Reply) -> str:
     return "\n".join([NOT_RUN, *reasons])
 
 
-def keeps_message(parse: _Parse) -> _Parse:
-    """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`, and why it ended."""
-
-    @wraps(parse)
-    def parse_and_keep(reply: Any, tools: Iterable[Any] = (), **options: Any) -> Reply:
-        text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply or ""
-        found = parse(reply, tools, **options)
-        return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
-
-    return cast("_Parse", parse_and_keep)
-
-
 def writes_encodable(protocol: _Protocol) -> _Protocol:
-    """Class decorator that replaces each lone surrogate in the protocol's output with U+FFFD."""
-    # A native protocol cleans the declaration of each tool once. Cleaning all again takes as long as describing them.
-    for name in (*_WRITES, "said" if getattr(protocol, "is_native", False) else "describe"):
-        method = getattr_static(protocol, name)
-        is_static = isinstance(method, staticmethod)
-        setattr(protocol, name, staticmethod(_encodable(method.__func__)) if is_static else _encodable(method))
+    """Class decorator that replaces each lone surrogate in a native protocol's output with U+FFFD."""
+    # Each tool's declaration is cleaned once. Cleaning all of `describe` again takes as long as describing them.
+    for name in (*WRITES, "prompt", "said"):
+        setattr(protocol, name, encodable_result(getattr(protocol, name)))
     return protocol
 
 
-def _encodable(method: Callable[..., Any]) -> Callable[..., Any]:
+def encodable_result(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function with each lone surrogate in its result replaced with U+FFFD."""
+
     @wraps(method)
     def write(*arguments: Any, **options: Any) -> Any:
         return encodable(method(*arguments, **options))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -17,7 +17,7 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Invalid, Tool
 from toolwire.definition.words import bounded, resolve
-from toolwire.protocols.base import Language
+from toolwire.protocols.text.wording import UNFIT_WORDS, Phrases, Unfit
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
@@ -81,6 +81,10 @@ def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     return found
 
 
+Calls = Sequence[tuple[Tool, dict[str, Any]]]
+"""Calls of tools with their arguments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
     """The calls of a prompt's examples."""
@@ -90,8 +94,12 @@ class Samples:
     made_up: str = ""
     """The name of the tool if it was made up for the examples. Such a tool is not offered."""
 
+    def note(self, phrases: Phrases) -> str:
+        """Returns a line that says so, or an empty text."""
+        return phrases.made_up.format(self.made_up) if self.made_up else ""
+
     @property
-    def examples(self) -> list[Sequence[tuple[Tool, dict[str, Any]]]]:
+    def examples(self) -> list[Calls]:
         """The calls of each example. The first makes one call: a small model makes as many as the first example."""
         return [self.calls[:count] for count in range(1, len(self.calls) + 1)]
 
@@ -137,32 +145,39 @@ def _never_called(**_arguments: object) -> None:
     """Is never called: the made-up tool is in no toolkit."""
 
 
-def sample_request(tool: Tool, *, otherwise: str, full_stop: str = "") -> str:
-    """Returns a user's request for the tool: the first line of its description, or `otherwise`."""
+def write_examples(
+    samples: Samples, phrases: Phrases, write_reply: Callable[[Calls], str], write_name: Callable[[str], str] = str
+) -> list[str]:
+    """Returns each example: a request, and the reply to it. `write_name` writes the name of a tool in the request."""
+    return [
+        phrases.example.format(write_request([tool for tool, _ in calls], phrases, write_name), write_reply(calls))
+        for calls in samples.examples
+    ]
+
+
+def write_request(tools: Sequence[Tool], phrases: Phrases, write_name: Callable[[str], str] = str) -> str:
+    """Returns a user's request that takes a call of each of these tools."""
+    if len(tools) > len({tool.name for tool in tools}):
+        return phrases.use_twice.format(write_name(tools[0].name))
+    return phrases.and_then.join(
+        _first_line(tool, phrases) or phrases.use.format(write_name(tool.name)) for tool in tools
+    )
+
+
+def _first_line(tool: Tool, phrases: Phrases) -> str:
+    """Returns the first line of a tool's description as a request. Empty if it is none."""
     first = tool.description.strip().partition("\n")[0]
     # An outside author's description must not appear as a user's request.
     if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
-        return otherwise
-    return first if first[-1] in ".。!！?？" else f"{first}{full_stop}"
+        return ""
+    return first if first[-1] in ".。!！?？" else f"{first}{phrases.full_stop}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfit:
-    """A request that hardly any tool can meet."""
-
-    words: tuple[str, ...]
-    """If one of these words is in a tool's name or description, another request is used."""
-    request: str
-    thought: str
-    reason: str
-    """The reason for the failure, and an alternative for the user."""
-
-
-def unfit_request(tools: Iterable[Tool], language: Language) -> Unfit:
+def unfit_request(tools: Iterable[Tool], phrases: Phrases) -> Unfit:
     """Returns a request that none of the tools can meet."""
     offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
-    requests = _UNFIT[language]
-    return next((unfit for unfit in requests if not any(word in offered for word in unfit.words)), requests[-1])
+    requests = zip(UNFIT_WORDS, phrases.unfit, strict=True)
+    return next(unfit for words, unfit in requests if not any(word in offered for word in words))
 
 
 def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
@@ -266,66 +281,6 @@ def _number(node: Mapping[str, Any], turn: int) -> int | float:
     value = (3 + 2 * turn) * step
     if least is not None and value < least:
         value = least + turn * step
-    return (
-        least
-        if most is not None and value > most and least is not None
-        else most
-        if most is not None and value > most
-        else value
-    )
-
-
-_UNFIT: dict[Language, tuple[Unfit, ...]] = {
-    "en": (
-        Unfit(
-            words=("book", "reserv", "restaurant", "预订", "餐厅"),
-            request="Book a table for two tonight.",
-            thought="No listed tool can book a table.",
-            reason="I have no tool that books tables. Please call the restaurant.",
-        ),
-        Unfit(
-            words=("light", "lamp", "switch", "home", "灯"),
-            request="Turn off the light in the kitchen.",
-            thought="No listed tool can reach a light.",
-            reason="I have no tool that switches lights. Please use the switch or its app.",
-        ),
-        Unfit(
-            words=("plant", "water", "garden", "浇", "花"),
-            request="Water the plants on the balcony.",
-            thought="No listed tool can water plants.",
-            reason="I have no tool that waters plants. Please ask someone at home.",
-        ),
-        Unfit(
-            words=(),
-            request="Which number am I thinking of?",
-            thought="No listed tool can read thoughts.",
-            reason="I have no tool that reads thoughts. Please tell me the number.",
-        ),
-    ),
-    "zh": (
-        Unfit(
-            words=("book", "reserv", "restaurant", "预订", "餐厅"),
-            request="今晚订一张两人的餐桌。",
-            thought="列出的工具都不能订餐桌。",
-            reason="我没有订餐桌的工具，请直接致电餐厅。",
-        ),
-        Unfit(
-            words=("light", "lamp", "switch", "home", "灯"),
-            request="把厨房的灯关掉。",
-            thought="列出的工具都控制不了灯。",
-            reason="我没有控制灯的工具，请用开关或它的应用。",
-        ),
-        Unfit(
-            words=("plant", "water", "garden", "浇", "花"),
-            request="给阳台上的花浇水。",
-            thought="列出的工具都不能浇花。",
-            reason="我没有浇花的工具，请让家里人帮忙。",
-        ),
-        Unfit(
-            words=(),
-            request="我心里想的是哪个数？",
-            thought="列出的工具都读不到想法。",
-            reason="我没有读取想法的工具，请直接告诉我这个数。",
-        ),
-    ),
-}
+    if most is not None and value > most:
+        return most if least is None else least
+    return value

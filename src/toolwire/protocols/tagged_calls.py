@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import NAME, named
+from toolwire.protocols.call_shapes import NAME
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import refuse_lone_end, refuse_unclear_end
@@ -43,7 +43,7 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         Refusal: A parameter is given twice, or its end is unclear.
     """
     opening = _OPENS.match(text, position)
-    tool = named(opening["name"], known) if opening else ""
+    tool = known.find_name(opening["name"]) if opening else ""
     if opening is None or not tool:
         return None
     repairs = Repairs(text)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import fences, find_call_shape, has_name, is_all, named, unquoted
+from toolwire.protocols.call_shapes import find_call_shape, unquoted
 from toolwire.protocols.fillers import is_filler
-from toolwire.protocols.json_text.call_forms import calls_of
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of
 from toolwire.protocols.leftovers import find_mark
+from toolwire.protocols.meant_calls import strip_fence
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
-from toolwire.protocols.text_parse import parse_json_text
+from toolwire.protocols.text_formats import JSON_TEXT
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, ToolCall
 
@@ -32,7 +33,6 @@ _PROSE_BEHIND = re.compile(r"(?:</[^<>]{0,64}>|/>|[|｜]>|[\]})`])\s*+(?:[.!?]\s
 """Text behind the last closing mark."""
 _CUT_MARK = re.compile(r"\s*+</?[\w|｜]*+\Z")
 """A tag at the end of the text that is not closed."""
-_NAME_KEYS = frozenset({"name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"})
 _ARGUMENT_KEYS = frozenset(
     {"arguments", "argument", "parameters", "params", "args", "kwargs", "input", "action_input", "tool_input"}
     | {"tool_args", "tool_arguments", "tool_parameters"}
@@ -67,24 +67,16 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
     if len(text) > REPLY_LIMIT_BYTES or not _SIGN.search(text):
         return _NOTHING
     known = known_tools(tools)
-    if not has_name(text, known):
+    if not known.is_named_in(text):
         return _NOTHING
     body = text[match_end(_THOUGHT, text) :].strip()
     try:
-        value = load_json(_unfenced(body))
+        value = load_json(strip_fence(body))
     except json.JSONDecodeError:
         return _in_text(body, known)
     except Refusal as refusal:
         return _refused(body, (refusal.problem,), known)
     return _in_json(value, body, known)
-
-
-def _unfenced(text: str) -> str:
-    found = fences(text)
-    if len(found) != 1 or not is_all(text, found[0][0], found[0][1]):
-        return text
-    lines = text.split("\n")
-    return "\n".join(lines[1:-1] if lines[-1].lstrip().startswith(("`", "~")) else lines[1:])
 
 
 def _in_json(value: Any, raw: str, known: KnownTools) -> TextCalls:
@@ -108,14 +100,14 @@ def _is_call(value: Any, known: KnownTools) -> bool:
     if not isinstance(value, dict):
         return False
     node = cast("dict[str, Any]", value)
-    named_by = [key for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
+    named_by = [key for key in node if key in NAME_KEYS and isinstance(node[key], str)]
     arguments = [key for key in node if key in _ARGUMENT_KEYS]
     inner = [key for key in node if key in _ENVELOPES and isinstance(node[key], dict | list)]
     if len(inner) == 1 and not node.keys() - {inner[0]} - _BESIDE:
         return _is_call(node[inner[0]], known)
     if len(named_by) != 1 or not arguments or node.keys() - {named_by[0], *arguments} - _BESIDE:
         return False
-    return bool(named(node[named_by[0]], known)) and not any(_is_schema(node[key]) for key in arguments)
+    return bool(known.find_name(node[named_by[0]])) and not any(_is_schema(node[key]) for key in arguments)
 
 
 def _is_schema(arguments: Any) -> bool:
@@ -127,7 +119,7 @@ def _is_schema(arguments: Any) -> bool:
 
 
 def _in_text(text: str, known: KnownTools) -> TextCalls:
-    reply = parse_json_text(text, known)
+    reply = JSON_TEXT.read(text, known)
     if not reply.calls:
         return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):

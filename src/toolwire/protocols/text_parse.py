@@ -6,36 +6,28 @@ An answer is text without the shape of a call. Text that looks like an unread ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from toolwire.protocols.base import OWN_RESULT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import (
     find_call_shape,
-    find_made_up_result,
     has_mark,
-    has_name,
     is_call_like,
     unquoted,
 )
 from toolwire.protocols.foreign import Foreign, read_foreign
-from toolwire.protocols.json_text.call_forms import MADE_UP
-from toolwire.protocols.json_text.parse import read_json_text
-from toolwire.protocols.json_text.render import render_json_text
+from toolwire.protocols.json_text.call_forms import MADE_UP, find_made_up_result
 from toolwire.protocols.leftovers import refuse_lost_argument, refuse_mark, rest_of
 from toolwire.protocols.meant_calls import in_right_form, strip_fence
-from toolwire.protocols.outgoing import is_ending, keeps_message
+from toolwire.protocols.outgoing import is_ending
 from toolwire.protocols.reading.incoming import line, match_end
 from toolwire.protocols.reading.strict_json import load_json, load_prefix
-from toolwire.protocols.tool_names import KnownTools, known_tools
-from toolwire.protocols.xml.element import CallTag
-from toolwire.protocols.xml.parse import read_xml
-from toolwire.protocols.xml.render import render_xml
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
-_Read = Callable[[Any, Iterable[Any]], Reply]
+_Read = Callable[[str | bytes, KnownTools], Reply]
 _Render = Callable[[Sequence[ToolCall]], str]
 
 _RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
@@ -49,29 +41,31 @@ _LEFT = "The text beside the calls has the shape of a call, and was not run. Wri
 _READ = "The call is not in the form that was asked for; it was read."
 
 
-@keeps_message
-def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """Parses a JSON reply into calls, a plain text answer, or the reasons for a refusal.
+def settle_reply(own: Reply, given: str | bytes, known: KnownTools, read_other: _Read, render: _Render) -> Reply:
+    """Returns the reading of a reply: `own`, which is that of its own format, or the calls of another format.
 
-    Raises:
-        ConfigurationError: The host passed something other than text.
+    `read_other` reads one other format. A reply that is nothing but calls is shown in a refusal as `render` writes
+    them.
     """
-    known = known_tools(tools)
-    return _settled(read_json_text(reply, known), reply, known, read_xml, render_json_text)
-
-
-@keeps_message
-def parse_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call") -> Reply:
-    """Parses an XML reply into calls, a failure, a plain text answer, or the reasons for a refusal.
-
-    `tag` is the name of the element around a call that the model was told.
-
-    Raises:
-        ConfigurationError: The host passed something other than text.
-    """
-    known = known_tools(tools)
-    render = partial(render_xml, tools=known, tag=tag)
-    return _settled(read_xml(reply, known, tag=tag), reply, known, read_json_text, render)
+    if own.failure is not None:
+        return own
+    text = _text(given)
+    if not text or (own.calls and not own.text):
+        return own
+    names = known.is_named_in(text)
+    if not (has_mark(text) or own.calls or (names and not own.is_refused)):
+        return own
+    try:
+        if own.calls:
+            return _with_leftovers(own, text, known)
+        found = _read(text, known, read_other if names and not own.is_refused else None)
+        if found is not None:
+            return replace(found, thought=own.thought)
+        if not own.is_refused:
+            _check(own.text, text, known, render)
+    except Refusal as refusal:
+        return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
+    return own
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:
@@ -82,7 +76,7 @@ def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) 
     Raises:
         Refusal: The text contains the shape of a call.
     """
-    place = find_call_shape(unquoted(text), known) if has_name(text, known) else None
+    place = find_call_shape(unquoted(text), known) if known.is_named_in(text) else None
     if place is not None:
         show_right_form(text, known, render, place=line(text, place))
         raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
@@ -104,28 +98,6 @@ def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str
     shown = in_right_form(text, known, render)
     if shown:
         raise Refusal(f"{_SHOWN}{shown}", place=place, text=text)
-
-
-def _settled(own: Reply, given: Any, known: KnownTools, read_other: _Read, render: _Render) -> Reply:
-    if own.failure is not None:
-        return own
-    text = _text(given)
-    if not text or (own.calls and not own.text):
-        return own
-    names = has_name(text, known)
-    if not (has_mark(text) or own.calls or (names and not own.is_refused)):
-        return own
-    try:
-        if own.calls:
-            return _with_leftovers(own, text, known)
-        found = _read(text, known, read_other if names and not own.is_refused else None)
-        if found is not None:
-            return replace(found, thought=own.thought)
-        if not own.is_refused:
-            _check(own.text, text, known, render)
-    except Refusal as refusal:
-        return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
-    return own
 
 
 def _with_leftovers(reply: Reply, text: str, known: KnownTools) -> Reply:
@@ -219,8 +191,8 @@ def _values_in(text: str) -> list[Any]:
     return values
 
 
-def _text(given: Any) -> str:
+def _text(given: str | bytes) -> str:
     """Returns the reply's text, or an empty text if it is too long. Invalid UTF-8 is replaced."""
-    if given is None or len(given) > REPLY_LIMIT_BYTES:
+    if len(given) > REPLY_LIMIT_BYTES:
         return ""
-    return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
+    return given.decode("utf-8", "replace") if isinstance(given, bytes) else given

@@ -10,8 +10,12 @@ from typing import Any, ClassVar
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import text_given
 from toolwire.protocols.streaming import StreamEvent, end_reply, refuse_more
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
+
+Parse = Callable[[str | bytes], Reply]
+"""Parses a whole reply."""
 
 
 class TextStream(ABC):
@@ -19,12 +23,13 @@ class TextStream(ABC):
 
     _protocol: ClassVar[str]
 
-    def __init__(self, parse: Callable[[str | bytes], Reply], *, marks_end: bool) -> None:
-        """`parse` reads a whole reply.
+    def __init__(self, parse: Parse, known: KnownTools, *, marks_end: bool) -> None:
+        """`parse` reads a whole reply of a model that knows the tools `known`.
 
         With `marks_end`, the caller says by `end` that the reply is complete, and until then it is not.
         """
         self._parse = parse
+        self._known = known
         self._pieces: list[Any] = []
         self._has_bytes = False
         self._left = REPLY_LIMIT_BYTES

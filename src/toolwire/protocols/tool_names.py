@@ -12,13 +12,14 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import methodcaller
 from typing import Any, cast
 
 from toolwire.definition.derived import schema_with_root_fields
+from toolwire.definition.from_function import name_of, tool_of
 from toolwire.definition.naming import NAME_CACHE, NAME_LIMIT, program_name
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.tools_by_name import tools_by_name
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 
@@ -39,6 +40,7 @@ _NAMESPACE = re.compile(r"\A(?:functions\.|default_api[.:])")
 """Where the prompts of OpenAI's and Gemini's models place the tools. The models then write it before a name."""
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
 """The number of a call, which Kimi's models write behind the name: `functions.weather:0`."""
+_TOOL = methodcaller("__tool__")
 _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 
 
@@ -62,10 +64,7 @@ class NameMap:
     @cached_property
     def _written(self) -> Mapping[str, Sequence[str]]:
         """The names by their form for providers, made for the first name that has another form there."""
-        found: dict[str, list[str]] = {}
-        for name in dict.fromkeys(self._names):
-            found.setdefault(provider_name(name), []).append(name)
-        return found
+        return _names_by(provider_name, dict.fromkeys(self._names))
 
     @cached_property
     def _ours(self) -> Mapping[str, str]:
@@ -74,15 +73,26 @@ class NameMap:
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
-        """Tool names by their spelling in programs."""
-        return by_spelling(self._names)
+        """Tool names by their spelling in programs, which models also write: `fs.read` and `fs/read` share one."""
+        return _names_by(program_name, self._names)
 
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
         if name in self._names and provider_name(name) == name:
             return name
         decoded = self._ours.get(name) or tool_name(name)
-        return decoded if decoded in self._names else _meant(name, self._ours, self._names, self.spellings) or decoded
+        return decoded if decoded in self._names else self.find_only(name) or decoded
+
+    def find_only(self, written: str) -> str:
+        """Returns the only tool that a name can mean that no tool has; empty without one.
+
+        Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
+        """
+        found = _readings(written, self.spellings, self._ours)
+        if not found and written:
+            decoded = tool_name(written)
+            found = [name for name in self._names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
+        return found[0] if len(found) == 1 else ""
 
 
 def provider_name(name: str) -> str:
@@ -149,7 +159,7 @@ class KnownTools(Collection[Tool]):
         Raises:
             DefinitionError: One of the objects is not a tool.
         """
-        return self._tools if isinstance(self._tools, Mapping) else tools_by_name(self._tools)
+        return self._tools if isinstance(self._tools, Mapping) else _tools_by_name(self._tools)
 
     def is_named_in(self, text: str) -> bool:
         """True if the text contains the name of one of the tools in any form."""
@@ -178,21 +188,29 @@ class KnownTools(Collection[Tool]):
     def __contains__(self, tool: object) -> bool:
         return isinstance(tool, Tool) and self.by_name.get(tool.name) is tool
 
-    @cached_property
-    def written(self) -> Mapping[str, str]:
-        """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
-        return {provider_name(name): name for name in self.by_name}
-
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
         if name in self.by_name:
             return name
-        return _meant(name, self.written, self.schemas, self.spellings) or name
+        return self.names.find_only(name) or name
 
-    @cached_property
-    def spellings(self) -> Mapping[str, Sequence[str]]:
-        """Tool names by their spelling in programs. Models also write it, and mix `.`, `/` and `_`."""
-        return by_spelling(self.schemas)
+    def find_name(self, written: str | None) -> str:
+        """Returns the tool that a written name means, also with more behind a colon. Empty if none fits."""
+        if not written:
+            return ""
+        for name in (written, written.partition(":")[0]):
+            if self.name(name) in self.schemas:
+                return self.name(name)
+        last = written.rpartition(".")
+        return self.find_name(last[0]) if last[2] == "call" else ""
+
+    def schema(self, name: str) -> Mapping[str, Any] | None:
+        """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
+        return self.schemas.get(self.name(name))
+
+    def properties(self, tool: str) -> Mapping[str, Any]:
+        """Returns the schemas of a tool's parameters by name. Empty if the tool is unknown."""
+        return cast("Mapping[str, Any]", self.schemas.get(tool, {}).get("properties") or {})
 
 
 @lru_cache(maxsize=_SET_CACHE)
@@ -205,26 +223,12 @@ def _forms(names: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
-    """Returns the names by their spelling in programs: `fs.read`, `fs/read` and `fs_read` share one."""
+def _names_by(write: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the names by the form that `write` gives them."""
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(program_name(name), []).append(name)
+        found.setdefault(write(name), []).append(name)
     return found
-
-
-def _meant(
-    written: str, ours: Mapping[str, str], names: Collection[str], spellings: Mapping[str, Sequence[str]]
-) -> str:
-    """Returns the only tool that a name can mean that no tool has; empty without one. `ours` has providers' names.
-
-    Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
-    """
-    found = _readings(written, spellings, ours)
-    if not found and written:
-        decoded = tool_name(written)
-        found = [name for name in names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
-    return found[0] if len(found) == 1 else ""
 
 
 def _readings(written: str, spellings: Mapping[str, Sequence[str]], ours: Mapping[str, str]) -> Sequence[str]:
@@ -290,3 +294,44 @@ class _Schemas(Mapping[str, Mapping[str, Any]]):
 def known_tools(tools: Iterable[Any]) -> KnownTools:
     """Returns the facts about these tools that a reader needs. A `KnownTools` is returned unchanged."""
     return tools if isinstance(tools, KnownTools) else KnownTools(tools)
+
+
+def _tools_by_name(values: Iterable[Any]) -> Mapping[str, Tool]:
+    """Returns the tools of these values by name. A function becomes a tool when it is looked up.
+
+    Raises:
+        DefinitionError: One of the values is not a tool.
+    """
+    values = tuple(values)
+    try:
+        return {tool.name: tool for tool in map(_TOOL, values)}
+    except (AttributeError, TypeError):
+        # At least one of them is a function.
+        return _ToolsByName(values)
+
+
+class _ToolsByName(Mapping[str, Tool]):
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = dict(_named(value) for value in values)
+
+    def __getitem__(self, name: str) -> Tool:
+        value = self._values[name]
+        if not isinstance(value, Tool):
+            value = self._values[name] = tool_of(value)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _named(value: Any) -> tuple[str, Any]:
+    if callable(value) and not hasattr(value, "__tool__") and not isinstance(value, type):
+        return name_of(value), value
+    tool = tool_of(value)
+    return tool.name, tool

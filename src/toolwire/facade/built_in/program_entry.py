@@ -19,7 +19,7 @@ from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.text_formats import JSON_TEXT
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
@@ -138,7 +138,7 @@ def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, 
     if protocol.writes_programs and modules != PROGRAM_MODULES:
         told["modules"] = modules
     # The prompt of json shows the form of a program in place of that description.
-    if _keeps_variables(entry) and (protocol.writes_programs or isinstance(protocol, JsonText)):
+    if _keeps_variables(entry) and (protocol.writes_programs or protocol is JSON_TEXT):
         told["keeps_variables"] = True
     return told
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from toolwire.protocols.xml.parse import read_calls
+from toolwire.protocols.tool_names import known_tools
+from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.prompt import tool_instruction
 from toolwire.protocols.xml.render import result_block
-from toolwire.vocabulary.calls import Problem, ToolCall
+from toolwire.vocabulary.calls import Problem, ToolCall, WrittenArguments
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.told import show
 
@@ -26,6 +28,11 @@ class ToolCalls(list[ToolCall]):
     def __init__(self, calls: Iterable[ToolCall] = (), problems: Iterable[Problem] = ()) -> None:
         super().__init__(calls)
         self.problems = tuple(problems)
+
+
+def _as_written(call: ToolCall) -> ToolCall:
+    """Returns a call of an unknown tool, whose arguments are converted once the tool is known."""
+    return replace(call, arguments=WrittenArguments(call.arguments))
 
 
 class XMLToolCallParser:
@@ -48,12 +55,14 @@ class XMLToolCallParser:
         `ToolSpec.run` convert such `params` by the schema of the tool that they call. A `BaseTool` and `execute_tool`
         also convert a copy of them, such as `tool(**call.params)`.
         """
-        read = read_calls(text, tools, is_strict=strict)
+        known = known_tools(tools)
+        read = read_xml(text, known, is_strict=strict)
+        calls = [call if call.name in known.schemas else _as_written(call) for call in read.calls]
         unread = [problem for problem in read.problems if not problem.repaired]
         if unread and text.strip():
             reasons = " ".join(f"{problem.place}: {problem.message}".removeprefix(": ") for problem in unread)
-            _LOG.warning("A reply was read only in part; it gave %d calls. %s", len(read.calls), reasons)
-        return ToolCalls(read.calls, read.problems)
+            _LOG.warning("A reply was read only in part; it gave %d calls. %s", len(calls), reasons)
+        return ToolCalls(calls, read.problems)
 
 
 def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire.definition.naming import program_name
-from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
+from toolwire.protocols.grammar.callees import Callee, Slot, callees
 from toolwire.protocols.grammar.characters import ALL, CONTROLS, of, without, written
 from toolwire.protocols.grammar.notation import Python
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
@@ -53,7 +53,7 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     """
     grammar = Grammar()
     found = callees(tools, lambda schema: Values(grammar, Python(), schema))
-    calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
     finish = next((f'{rule} "\\n"' for callee, rule in zip(found, calls, strict=True) if callee.tool.ends_turn), "")
     program = " | ".join(_programs(grammar, found, calls, finish))
     line, block = _spoken(grammar)

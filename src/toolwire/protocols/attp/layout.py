@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import THINKING, line
 from toolwire.vocabulary.calls import Problem
 
 _FLAGS = re.MULTILINE | re.IGNORECASE | re.VERBOSE
@@ -34,8 +34,8 @@ STRUCTURE = re.compile(
 
 _NEUTRAL = re.compile(r"(?:[ \t]*+(?:#[^\n]*+|</tool_calls?>[ \t]*+)?+(?:\n|\Z))*+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n`]*+)$", re.MULTILINE)
-_THINKING = re.compile(r"<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
-_THOUGHT_OUT = re.compile(r"</(?:think|thinking|reasoning|reflection)>", re.IGNORECASE)
+_THINKING = re.compile(rf"<({THINKING})>", re.IGNORECASE)
+_THOUGHT_OUT = re.compile(rf"</(?:{THINKING})>", re.IGNORECASE)
 
 _REQUEST = re.compile(r"[ \t]*+(?:Request|请求)[ \t]*+[:：]")
 """Matches the line with which the prompt's examples begin. A model that goes on after its reply writes one."""

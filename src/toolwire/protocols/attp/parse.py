@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
-from typing import Any
 
 from toolwire.protocols.attp.document import Source, reply_of
 from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_thinking
@@ -13,12 +11,11 @@ from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import find_bracket, unquoted
-from toolwire.protocols.outgoing import keeps_message
-from toolwire.protocols.reading.incoming import read_incoming, text_given
+from toolwire.protocols.reading.incoming import read_incoming
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.protocols.text_parse import refuse_call_shape, show_right_form
 from toolwire.protocols.tool_imports import with_tool_imports
-from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Reply
 
 _SIGN = re.compile(
@@ -38,19 +35,12 @@ _BEGUN = ("thought =", "[tool_call]", "```toml")
 _DOCUMENT = "Write one TOML document: `thought`, then [tool_call] with status and code."
 
 
-@keeps_message
-def parse_attp(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """Parses a reply into one program, a failure, an answer in plain prose, or the reasons for a refusal.
-
-    Raises:
-        ConfigurationError: The host passed something other than text.
-    """
-    text = text_given(reply, "attp")
+def read_attp(reply: str | bytes, known: KnownTools) -> Reply:
+    """Reads a reply as one program, a failure, an answer in plain prose, or the reasons for a refusal."""
     try:
-        known = known_tools(tools)
-        return with_tool_imports(_read(text, known), known)
+        return with_tool_imports(_read(reply, known), known)
     except Refusal as refusal:
-        return Reply(text=refusal.text, problems=(refusal.problem,))
+        return refusal.reply
 
 
 def _read(reply: str | bytes, known: KnownTools) -> Reply:

@@ -6,17 +6,25 @@ Templates and examples have no code fences, because a model copies the form it s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
-from toolwire.protocols.attp.render import call_source, fail_document, success_document
-from toolwire.protocols.attp.wording import WORDINGS, AttpWording
+from toolwire.protocols.attp.render import fail_document, success_document
 from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.samples import finish_of, sample_arguments, sample_calls, sample_request, unfit_request
+from toolwire.protocols.samples import (
+    Calls,
+    finish_of,
+    sample_arguments,
+    sample_calls,
+    unfit_request,
+    write_examples,
+    write_request,
+)
+from toolwire.protocols.text.python_source import call_source
+from toolwire.protocols.text.wording import ATTP_WORDINGS, AttpWording, words_in
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 StubStyle = Literal["full", "compact"]
@@ -44,31 +52,21 @@ def describe_attp(
         ConfigurationError: The language, the thought style or the stub style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, WORDINGS)
-    words = WORDINGS[language]
-    checked("thought", thought, words.thought_rule)
+    words = words_in(ATTP_WORDINGS, language, thought)
     checked("style", style, _STUBS)
     known = [tool_of(tool) for tool in tools]
     finish = finish_of(known)
-    ending = words.plain_ending if finish is None else words.finish_ending.format(program_name(finish.name))
-    sections = [
-        f"{words.title}\n\n{words.introduction}\n{ending}",
-        _rules(words, thought),
-        f"{words.tools_heading}\n{_tools(known, words, style)}",
-        "\n".join(
-            [
-                words.modules_heading,
-                words.modules.format(" ".join(modules)),
-                *([words.kept_variables] if keeps_variables else []),
-            ]
-        ),
-        _templates(words, thought),
-        "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
-        # A small model gives up if the last thing that it reads is an example of giving up.
-        f"{words.fail_heading}\n{_shown(fail_example(known, language, thought), words)}",
-        f"{words.success_heading}\n{_successes(known, finish, words, thought)}",
-    ]
-    return "\n\n".join(section.rstrip() for section in sections) + "\n"
+    # A small model gives up if the last thing that it reads is an example of giving up.
+    return words.prompt.format(
+        ending=words.ending if finish is None else words.finish_ending.format(program_name(finish.name)),
+        thought_rule=words.thought_rule[thought],
+        tools=_tools(known, words, style),
+        modules=" ".join(modules),
+        kept_variables=words.phrases.kept_variables if keeps_variables else "",
+        thought_template=words.thought_template[thought],
+        fail_example=_fail_example(known, words, thought).rstrip(),
+        success_examples=_successes(known, finish, words, thought).rstrip(),
+    )
 
 
 def attp_tools_text(tools: Iterable[Any], *, language: Language = "en", style: StubStyle = "full") -> str:
@@ -78,14 +76,9 @@ def attp_tools_text(tools: Iterable[Any], *, language: Language = "en", style: S
         ConfigurationError: The language or style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, WORDINGS)
+    words = words_in(ATTP_WORDINGS, language)
     checked("style", style, _STUBS)
-    return _tools([tool_of(tool) for tool in tools], WORDINGS[language], style)
-
-
-def _rules(words: AttpWording, thought: Thought) -> str:
-    rules = (*words.rules, words.thought_rule[thought])
-    return "\n".join([words.rules_heading, *(f"{number}. {rule}" for number, rule in enumerate(rules, 1))])
+    return _tools([tool_of(tool) for tool in tools], words, style)
 
 
 def _tools(tools: Sequence[Tool], words: AttpWording, style: StubStyle) -> str:
@@ -96,73 +89,40 @@ def _tools(tools: Sequence[Tool], words: AttpWording, style: StubStyle) -> str:
     return f"```python\n{stubs}\n```{words.examples_note if has_examples else ''}"
 
 
-def _templates(words: AttpWording, thought: Thought) -> str:
-    thinking = words.thought_template[thought]
-    success = success_document(thought=thinking, target=words.target_template, code=words.code_template)
-    fail = fail_document(thought=thinking, message=words.message_template)
-    return f"{words.templates_heading}\n{words.success_template}\n{success}\n{words.fail_template}\n{fail}"
-
-
-def _shown(example: Example, words: AttpWording) -> str:
-    return f"{words.request.format(example.request)}\n{words.reply}\n{example.reply}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A request and the reply to it."""
-
-    request: str
-    reply: str
+def _fail_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> str:
+    """Returns a request that none of the tools can meet, and the reply that says so."""
+    unfit = unfit_request(tools, words.phrases)
+    thinking = words.fail_thought[thought].format(request=unfit.request, thought=unfit.thought)
+    return words.phrases.example.format(unfit.request, fail_document(thought=thinking, message=unfit.reason))
 
 
 def _successes(tools: Sequence[Tool], finish: Tool | None, words: AttpWording, thought: Thought) -> str:
     """Returns the examples that succeed. Only the last one calls the tool that ends the work, in its last line."""
     if all(tool.ends_turn for tool in tools):
-        return _shown(_no_tool_example(finish, words, thought), words)
+        return _no_tool_example(finish, words, thought)
     samples = sample_calls(tools)
-    note = f"{words.made_up.format(samples.made_up)}\n" if samples.made_up else ""
-    *first, last = samples.examples
-    examples = [*(_success_example(calls, None, words, thought) for calls in first)]
-    examples.append(_success_example(last, finish, words, thought))
-    return note + "\n".join(_shown(example, words) for example in examples)
+
+    def write_reply(calls: Calls) -> str:
+        names = ", ".join(program_name(name) for name in dict.fromkeys(tool.name for tool, _ in calls))
+        request = write_request([tool for tool, _ in calls], words.phrases, program_name)
+        return success_document(
+            thought=words.success_thought[thought].format(request=request, names=names),
+            target=words.success_target,
+            code=_program(calls, finish if calls == samples.examples[-1] else None),
+        )
+
+    return samples.note(words.phrases) + "\n".join(write_examples(samples, words.phrases, write_reply, program_name))
 
 
-def _success_example(
-    samples: Sequence[tuple[Tool, Mapping[str, Any]]], finish: Tool | None, words: AttpWording, thought: Thought
-) -> Example:
-    """Returns a request and the program that makes these calls, and ends the work if `finish` is given."""
-    names = ", ".join(program_name(name) for name in dict.fromkeys(tool.name for tool, _ in samples))
-    request = _request([tool for tool, _ in samples], words)
-    thinking = words.success_thought.format(names)
-    if thought == "full":
-        thinking = words.full_thought.format(request, names, words.success_check, words.success_plan)
-    return Example(
-        request=request,
-        reply=success_document(thought=thinking, target=words.success_target, code=_program(samples, finish)),
-    )
-
-
-def _no_tool_example(finish: Tool | None, words: AttpWording, thought: Thought) -> Example:
+def _no_tool_example(finish: Tool | None, words: AttpWording, thought: Thought) -> str:
     """Returns a request that a program without calls of other tools meets."""
     ending = None if finish is None else _finish_call(finish, "str(statistics.mean(numbers))")
     code = f"numbers = [3, 5, 10]\n{ending or '__result__ = statistics.mean(numbers)'}\n"
-    thinking = words.no_tool_thought
-    if thought == "full":
-        thinking = words.full_thought.format(words.no_tool_target, words.nothing, words.nothing, words.no_tool_thought)
-    reply = success_document(thought=thinking, target=words.no_tool_target, code=code)
-    return Example(request=words.no_tool_request, reply=reply)
+    reply = success_document(thought=words.no_tool_thought[thought], target=words.no_tool_target, code=code)
+    return words.phrases.example.format(words.no_tool_request, reply)
 
 
-def fail_example(tools: Sequence[Tool], language: Language, thought: Thought) -> Example:
-    """Returns a request that none of the tools can meet, and the reply that says so."""
-    words, unfit = WORDINGS[language], unfit_request(tools, language)
-    thinking = unfit.thought
-    if thought == "full":
-        thinking = words.full_thought.format(unfit.request, words.nothing, words.fail_check, words.fail_plan)
-    return Example(request=unfit.request, reply=fail_document(thought=thinking, message=unfit.reason))
-
-
-def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], finish: Tool | None) -> str:
+def _program(samples: Calls, finish: Tool | None) -> str:
     calls = [call_source(tool.name, arguments, tool.visible_parameters) for tool, arguments in samples]
     found = "str(first)" if len(calls) == 1 else 'f"{first}, {second}"'
     ending = None if finish is None else _finish_call(finish, found)
@@ -189,12 +149,3 @@ def _takes_text(schema: Mapping[str, Any]) -> bool:
 
 _PLAIN_TEXT = {"type", "title", "description"}
 """The keywords of a schema that takes any text, if its type is a string or not given."""
-
-
-def _request(tools: Sequence[Tool], words: AttpWording) -> str:
-    if len(tools) > len({tool.name for tool in tools}):
-        return words.twice.format(program_name(tools[0].name))
-    return words.and_then.join(
-        sample_request(tool, otherwise=words.call_request.format(program_name(tool.name)), full_stop=words.full_stop)
-        for tool in tools
-    )

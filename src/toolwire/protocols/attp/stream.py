@@ -6,12 +6,12 @@ A program behind the first one is reported when it is complete. Only then is it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import ClassVar
 
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
-from toolwire.protocols.text_stream import TextStream
-from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.protocols.text_stream import Parse, TextStream
+from toolwire.protocols.tool_names import KnownTools
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 LATER_LIMIT = 65_536
 """Maximum number of characters that are read again for the events of later programs: ten replies of usual length.
@@ -35,8 +35,8 @@ class AttpStream(TextStream):
     """True after the first program."""
     _later_left = LATER_LIMIT
 
-    def __init__(self, parse: Callable[[str | bytes], Reply], *, marks_end: bool) -> None:
-        super().__init__(parse, marks_end=marks_end)
+    def __init__(self, parse: Parse, known: KnownTools, *, marks_end: bool) -> None:
+        super().__init__(parse, known, marks_end=marks_end)
         self._texts: list[str] = []
 
     def _add(self, text: str) -> list[StreamEvent]:

@@ -11,7 +11,6 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded
-from toolwire.protocols.grammar.rules import Grammar
 from toolwire.protocols.grammar.schema_rules import Values
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -56,11 +55,6 @@ def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values])
             f"a grammar needs a tool that can be called: {len(given)} were given, and none of them can"
         )
     return found
-
-
-def rule_of_tool(grammar: Grammar, callee: Callee, body: str) -> str:
-    """Returns the name of the rule for a call of the tool."""
-    return grammar.rule(f"call-{callee.tool.name}", body)
 
 
 @bounded

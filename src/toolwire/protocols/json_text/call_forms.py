@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import find_made_up_result
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
+NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
+"""Keys under which other formats name the tool."""
+
 ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
 """Keys that hold a call's arguments."""
 
@@ -30,6 +32,15 @@ _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
 """Keys beside `function_call` in OpenAI's older assistant message."""
+_OF_A_RESULT = frozenset(
+    {"content", "error", "is_error", "success", "status", "id", "role", "type"}
+    | {"tool_call_id", "tool_use_id", "call_id"}
+)
+"""Keys beside the tool's name in a result, also in the messages of an API."""
+
+_SAID_LIMIT = 80
+"""Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
+
 FIRST_KEYS = (
     *("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content"),
     "result_of",
@@ -50,6 +61,26 @@ MADE_UP = (
     "`arguments`."
 )
 """The refusal of a result that the model wrote itself. `{!r}` is replaced by the tool's name."""
+
+
+def find_made_up_result(value: Any, known: KnownTools) -> str:
+    """Returns the tool's name that a JSON value gives as the source of a result; empty for other values.
+
+    A model may write a result itself: in the form in which it reads results, for whatever tool, or as
+    `{"name": TOOL, "content": ...}` of a known tool. Of a list, each item must be one.
+    """
+    if isinstance(value, list):
+        names = [find_made_up_result(item, known) for item in cast("list[Any]", value)]
+        return names[0] if names and all(names) else ""
+    if not isinstance(value, dict):
+        return ""
+    node = cast("dict[str, Any]", value)
+    if not node.keys() & {"content", "error"}:
+        return ""
+    source, name = node.get("result_of"), node.get("name")
+    if isinstance(source, str):
+        return known.find_name(source) or source[:_SAID_LIMIT]
+    return known.find_name(name) if isinstance(name, str) and node.keys() <= {"name", *_OF_A_RESULT} else ""
 
 
 def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> FoundCalls | None:
@@ -165,8 +196,7 @@ def _answer(content: Any, parameters: Sequence[str]) -> dict[str, Any]:
 
 def _refuse_lost(beside: AbstractSet[str], tool: str, known: KnownTools) -> None:
     """Refuses a call with a parameter beside its arguments: it would be lost."""
-    parameters = cast("Mapping[str, Any]", known.schemas.get(known.name(tool), {}).get("properties") or {})
-    if lost := beside & parameters.keys():
+    if lost := beside & known.properties(known.name(tool)).keys():
         raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {tool!r}. Write it in them.")
 
 
@@ -182,7 +212,7 @@ def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) ->
 def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
     name = known.name(shape.name.strip())
     if name not in known.schemas:
-        refuse_ambiguous(name, known.spellings)
+        refuse_ambiguous(name, known.names.spellings)
     schema = known.schemas.get(name)
     arguments, problems = _arguments(shape.arguments, schema, name)
     if isinstance(shape.arguments, str) and not shape.is_enveloped:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from toolwire.protocols.grammar.callees import Callee, callees, rule_of_tool
+from toolwire.protocols.grammar.callees import Callee, callees
 from toolwire.protocols.grammar.notation import Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar.schema_rules import Values, sequence, space
@@ -26,7 +26,7 @@ def json_grammar(tools: Iterable[Any]) -> str:
     grammar = Grammar()
     gap = space(grammar)
     found = callees(tools, lambda schema: Values(grammar, Json(), schema))
-    calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
     more = CALLS_LIMIT - 1

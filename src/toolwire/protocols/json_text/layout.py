@@ -14,8 +14,8 @@ from typing import Any
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.json_text.call_forms import FIRST_KEYS
-from toolwire.protocols.reading.incoming import line, match_end
-from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
+from toolwire.protocols.reading.incoming import THINKING, line, match_end
+from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.reading.strict_json import load_prefix
 from toolwire.vocabulary.calls import Problem
 
@@ -25,17 +25,16 @@ DAMAGED_LIMIT = 16
 RECOGNISED_LIMIT = 16_384
 """Number of characters of a reply that format detection reads."""
 
-_THINKING = "think|thinking|reasoning|reflection"
 _UNQUOTED = r"(?<![`\"'“‘「])"
-_LINE = rf"(?:^|{'|'.join(f'(?<=</{name}>)' for name in _THINKING.split('|'))})"
+_LINE = rf"(?:^|{'|'.join(f'(?<=</{name}>)' for name in THINKING.split('|'))})"
 """The beginning of a line. It also matches after thinking, which models close without a line break."""
 LANDMARK = re.compile(
     rf"""
       {_LINE}\ {{0,3}}(?P<fence>`{{3,}}+|~{{3,}}+)(?P<language>[^\n`]*+)$
     | {_LINE}\ {{0,3}}(?P<one_line>`{{3,}}+|~{{3,}}+)[ \t]*+\w*+[ \t]*+(?=[\[{{<])
     | ^[ \t]*+(?P<quote>>)
-    | {_UNQUOTED}<(?P<think>{_THINKING})>
-    | {_UNQUOTED}</(?P<thought>{_THINKING})>
+    | {_UNQUOTED}<(?P<think>{THINKING})>
+    | {_UNQUOTED}</(?P<thought>{THINKING})>
     | {_UNQUOTED}<(?P<result>tool_response|tool_result|tool_output|function_results?)\b[^>\n]*+>
     | {_UNQUOTED}(?P<tag><tool_call>|<\|tool_call\|>|<\|python_tag\|>|\[TOOL_CALLS\])
     | {_UNQUOTED}<function=(?P<function>[^>\s]{{1,128}}+)>
@@ -48,7 +47,7 @@ LANDMARK = re.compile(
 
 _LIKE_A_CALL = re.compile(rf"[\[{{](?:\s*+[\[{{]){{0,2}}+\s*+[\"'“”]?(?:{'|'.join(FIRST_KEYS)})[\"'“”]?\s*+[:：]")
 _PLAINLY = re.compile(
-    rf"\s*+(?:<(?P<think>{_THINKING})>.*?</(?P=think)>\s*+)?+(?:(?:`{{3,}}+|~{{3,}}+)[^\n]*+\n\s*+)?+"
+    rf"\s*+(?:<(?P<think>{THINKING})>.*?</(?P=think)>\s*+)?+(?:(?:`{{3,}}+|~{{3,}}+)[^\n]*+\n\s*+)?+"
     rf"(?:<tool_call>\s*+[\[{{]|<\|tool_call\|>|<\|python_tag\|>|\[TOOL_CALLS\]|<function=[^>\s]+>\s*+\{{|{_LIKE_A_CALL.pattern})",
     re.DOTALL | re.IGNORECASE,
 )
@@ -141,7 +140,7 @@ class _Walk:
         self.found = JsonLayout()
         self._has_fences = has_fences
         self._prose_from = 0
-        self._values_left = VALUE_LIMIT // 2
+        self._reader = JsonReader(text)
         self._marked_left = CALL_LIMIT
         self._damaged_left = DAMAGED_LIMIT
         self._steps: dict[str, Callable[[re.Match[str]], int]] = {
@@ -311,13 +310,7 @@ class _Walk:
             return len(self.text) if blank < 0 else blank
 
     def _value(self, start: int, *, is_marked: bool, function: str = "") -> tuple[JsonPiece, int]:
-        try:
-            value, end = load_prefix(self.text, start)
-            problems: tuple[Problem, ...] = ()
-        except json.JSONDecodeError:
-            found = read_lenient(self.text, start, values=self._values_left)
-            self._values_left -= len(found.said)
-            value, end, problems = found.value, found.end, found.problems
+        value, end, problems = self._reader.read(start)
         piece = JsonPiece(
             value=value,
             raw=self.text[start:end],

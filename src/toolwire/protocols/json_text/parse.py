@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import find_made_up_result
 from toolwire.protocols.json_text.call_forms import (
     FoundCalls,
-    KnownTools,
     calls_of,
+    find_made_up_result,
     named_call,
 )
 from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
-from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.protocols.reading.incoming import line, read_incoming
 from toolwire.protocols.tool_imports import with_tool_imports
-from toolwire.protocols.tool_names import known_tools
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
 _JSON_LANGUAGES = frozenset({"", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "text"})
@@ -25,17 +23,12 @@ PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
 """Languages of a fence around a program."""
 
 
-def read_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """Parses a reply into calls, a plain text answer, or the reasons for a refusal.
-
-    Raises:
-        ConfigurationError: The host passed something other than text.
-    """
-    text = text_given(reply, "json")
+def read_json_text(reply: str | bytes, known: KnownTools) -> Reply:
+    """Reads a reply as calls, a plain text answer, or the reasons for a refusal."""
     try:
-        return _read(text, known_tools(tools))
+        return _read(reply, known)
     except Refusal as refusal:
-        return Reply(text=refusal.text, problems=(refusal.problem,))
+        return refusal.reply
 
 
 def _read(reply: str | bytes, known: KnownTools) -> Reply:

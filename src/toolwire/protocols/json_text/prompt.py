@@ -11,11 +11,11 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_path
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
-from toolwire.protocols.attp.render import call_source
-from toolwire.protocols.base import Language, Thought, checked
+from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.json_text.render import render_calls
-from toolwire.protocols.json_text.wording import WORDINGS, JsonWording
-from toolwire.protocols.samples import Samples, finish_of, sample_calls, sample_request
+from toolwire.protocols.samples import Calls, Samples, finish_of, sample_calls, write_examples
+from toolwire.protocols.text.python_source import call_source
+from toolwire.protocols.text.wording import JSON_WORDINGS, JsonWording, words_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 
@@ -31,19 +31,23 @@ def describe_json_text(
         ConfigurationError: The language or the thought style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, WORDINGS)
-    words = WORDINGS[language]
-    checked("thought", thought, words.thought_rule)
+    words = words_in(JSON_WORDINGS, language, thought)
     known = [tool_of(tool) for tool in tools]
     if not known:
         return f"{words.heading}\n{words.no_tools}\n"
+    finish, listed = finish_of(known), _listed(known)
+    rules = words.prompt.format(
+        # The examples show the form, if there are any.
+        form="" if listed else '<tool_call>\n[{"name": "...", "arguments": {...}}]\n</tool_call>\n',
+        ending=words.ending if finish is None else words.finish_ending.format(finish.name),
+        thought_rule=words.thought_rule[thought],
+    )
+    described = _tools(known, words, keeps_variables=keeps_variables)
+    sections = [f"{words.heading}\n{rules}", described]
     # If `code_execution` is the only tool, the prompt has no heading for tools.
-    listed = _listed(known)
-    heading = f"{words.tools_heading}\n" if listed else ""
-    examples = _examples(sample_calls(listed), words) if listed else ""
-    described = heading + _tools(known, words, keeps_variables=keeps_variables)
-    sections = [_rules(words, thought, finish_of(known), has_form=not listed), described, examples]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    if listed:
+        sections = [sections[0], f"{words.tools_heading}\n{described}", _examples(sample_calls(listed), words)]
+    return "\n\n".join(sections) + "\n"
 
 
 def json_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
@@ -53,8 +57,7 @@ def json_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
         ConfigurationError: The language is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, WORDINGS)
-    words = WORDINGS[language]
+    words = words_in(JSON_WORDINGS, language)
     known = [tool_of(tool) for tool in tools]
     return _tools(known, words) if known else words.no_tools
 
@@ -65,29 +68,18 @@ def _listed(tools: Sequence[Tool]) -> list[Tool]:
 
 def _tools(tools: Sequence[Tool], words: JsonWording, *, keeps_variables: bool = False) -> str:
     listed = _listed(tools)
-    lines = "\n".join(tool_text(tool) for tool in listed)
-    program = ""
+    sections = ["\n".join(tool_text(tool) for tool in listed)] if listed else []
     if len(listed) < len(tools):
-        program = "\n".join([_program(listed, words), *([words.kept_variables] if keeps_variables else [])])
-    return "\n\n".join(section for section in (lines, program) if section)
-
-
-def _rules(words: JsonWording, thought: Thought, finish: Tool | None, *, has_form: bool) -> str:
-    ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
-    rules = [rule for rule in (*words.rules, ending, words.thought_rule[thought]) if rule]
-    # The examples show the form, if there are any.
-    form = ['<tool_call>\n[{"name": "...", "arguments": {...}}]\n</tool_call>'] if has_form else []
-    return "\n".join([words.heading, words.introduction, *form, *(f"- {rule}" for rule in rules)])
+        sections.append(_program(listed, words) + (words.phrases.kept_variables if keeps_variables else ""))
+    return "\n\n".join(sections)
 
 
 def _examples(samples: Samples, words: JsonWording) -> str:
-    note = [words.made_up.format(samples.made_up)] if samples.made_up else []
-    return "\n".join([words.example, *note, *(_example(calls, words) for calls in samples.examples)])
+    def write_reply(calls: Calls) -> str:
+        return render_calls([ToolCall(tool.name, arguments) for tool, arguments in calls])
 
-
-def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
-    request = _request([tool for tool, _ in samples], words)
-    return f"> {request}\n{render_calls([ToolCall(tool.name, arguments) for tool, arguments in samples])}"
+    examples = "\n".join(write_examples(samples, words.phrases, write_reply))
+    return f"{words.examples_heading}\n{samples.note(words.phrases)}{examples}"
 
 
 def _program(tools: Sequence[Tool], words: JsonWording) -> str:
@@ -96,19 +88,13 @@ def _program(tools: Sequence[Tool], words: JsonWording) -> str:
     samples = sample_calls(tools)
     calls = [_call(tool, arguments) for tool, arguments in samples.calls]
     text = words.program.format(f"__result__ = [{', '.join(calls)}]\n")
-    return f"{text}\n{words.made_up.format(samples.made_up)}" if samples.made_up else text
+    return f"{text}\n{samples.note(words.phrases)}".rstrip("\n")
 
 
 def _call(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """Returns a call in a program, with the tool's name in the same spelling as in the list of tools if possible."""
     source = call_source(tool.name, arguments, tool.visible_parameters)
     return program_path(tool.name) + source[source.index("(") :] if program_path(tool.name) == tool.name else source
-
-
-def _request(tools: Sequence[Tool], words: JsonWording) -> str:
-    if len(tools) > len({tool.name for tool in tools}):
-        return words.twice.format(tools[0].name)
-    return words.and_then.join(sample_request(tool, otherwise=words.request.format(tool.name)) for tool in tools)
 
 
 CHOICES_LIMIT = 24

@@ -7,19 +7,16 @@ until its kind is known. The content of a fence is passed on as it arrives; it i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from toolwire.protocols.json_text.layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
 from toolwire.protocols.json_text.parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text.walk import JsonWalk
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
-from toolwire.protocols.text_parse import parse_json_text
-from toolwire.protocols.text_stream import TextStream
-from toolwire.protocols.tool_names import known_tools
+from toolwire.protocols.text_stream import Parse, TextStream
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 _HELD = 256
@@ -47,9 +44,8 @@ class JsonTextStream(TextStream):
 
     _protocol: ClassVar[str] = "json"
 
-    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
-        self._known = known_tools(tools)
-        super().__init__(partial(parse_json_text, tools=self._known), marks_end=marks_end)
+    def __init__(self, parse: Parse, known: KnownTools, *, marks_end: bool) -> None:
+        super().__init__(parse, known, marks_end=marks_end)
         self._text = ""
         self._at = 0
         self._calls = 0

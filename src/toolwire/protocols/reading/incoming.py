@@ -12,6 +12,8 @@ from toolwire.vocabulary.calls import Problem
 from toolwire.vocabulary.errors import ConfigurationError
 
 _BOM = "\ufeff"
+THINKING = "think|thinking|reasoning|reflection"
+"""The names of the tags around thinking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.lenient_string import NEXT_LINE_KEY, OPENING, LenientString, Role, read_string
-from toolwire.protocols.reading.strict_json import check_key, integer, no_number, real, repeated, too_deep
+from toolwire.protocols.reading.strict_json import check_key, integer, load_prefix, no_number, real, repeated, too_deep
 from toolwire.vocabulary.calls import Problem
 
 VALUE_LIMIT = 4_096
@@ -65,6 +65,27 @@ class Lenient:
     """The mistakes, one per kind, each with its first position."""
     said: tuple[Scalar, ...]
     """Every key and scalar of the value, in order."""
+
+
+class JsonReader:
+    """Reads the JSON values of one reply, with one bound for all damaged ones."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._values_left = VALUE_LIMIT // 2
+
+    def read(self, position: int) -> tuple[Any, int, tuple[Problem, ...]]:
+        """Returns the value that begins at a position, its end, and the repairs that it needed.
+
+        Raises:
+            Refusal: The text is truncated or ambiguous, or exceeds a limit.
+        """
+        try:
+            return *load_prefix(self._text, position), ()
+        except json.JSONDecodeError:
+            found = read_lenient(self._text, position, values=self._values_left)
+            self._values_left -= len(found.said)
+            return found.value, found.end, found.problems
 
 
 def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, values: int = VALUE_LIMIT) -> Lenient:

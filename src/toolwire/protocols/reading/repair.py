@@ -57,16 +57,16 @@ def read_arguments(
         return None, (refusal.problem,)
 
 
-def read_json(text: str, *, depth: int = DEPTH_LIMIT) -> tuple[Any, tuple[Problem, ...]]:
+def read_json(text: str) -> tuple[Any, tuple[Problem, ...]]:
     """Reads a text as one JSON value, and returns it with every repair.
 
     Raises:
         Refusal: The text is truncated or ambiguous, or exceeds a limit.
     """
     try:
-        return load_json(text, depth=depth), ()
+        return load_json(text), ()
     except json.JSONDecodeError as error:
-        return _repaired(text, depth, error)
+        return _repaired(text, error)
 
 
 @bounded
@@ -133,14 +133,14 @@ def _nothing(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     return {}
 
 
-def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, tuple[Problem, ...]]:
+def _repaired(text: str, error: json.JSONDecodeError) -> tuple[Any, tuple[Problem, ...]]:
     problems: list[Problem] = []
     inner = _without_fence(text)
     if inner is not None:
         text = inner
         problems.append(_repair("The code fence around the JSON was left out."))
-    check_depth(text, depth * 2)  # cheap, and avoids a slow pass over unreadable text
-    found = read_lenient(text, depth=depth)
+    check_depth(text, DEPTH_LIMIT * 2)  # cheap, and avoids a slow pass over unreadable text
+    found = read_lenient(text)
     rest = text[found.end :].strip().lstrip("]}").strip()
     if rest:
         raise Refusal(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwire.definition.derived import shared_input_schema
-from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
+from toolwire.protocols.grammar.callees import Callee, Slot, callees
 from toolwire.protocols.grammar.notation import Cdata, Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar.schema_rules import Values, space
@@ -27,7 +27,7 @@ def xml_grammar(tools: Iterable[Any], *, tag: CallTag = "tool_call") -> str:
     grammar = Grammar()
     gap = space(grammar)
     found = callees(tools, lambda schema: _values(grammar, schema))
-    calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<{tag}>" {gap} {call} {gap} "</{tag}>"')
     more = CALLS_LIMIT - 1

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import named
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.right_call import WRAPPERS_LIMIT
 from toolwire.protocols.tool_names import KnownTools
@@ -45,7 +44,7 @@ def _call(opening: re.Match[str], inner: str, known: KnownTools) -> ToolCall | N
     name = attributes(opening).get("name")
     if name is None and parts and parts[0][0]["name"] == "name":
         name = parse_tags(parts.pop(0)[1]).text.strip()
-    tool = named(name, known)
+    tool = known.find_name(name)
     return ToolCall(tool, _arguments(parts, known.schemas[tool], WRAPPERS_LIMIT)) if tool else None
 
 

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.protocols.reading.incoming import line, read_incoming
 from toolwire.protocols.reading.repair import fit_arguments
-from toolwire.protocols.tool_names import known_tools, refuse_ambiguous
-from toolwire.protocols.xml.call_reader import RawCall, RawParameter
+from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
+from toolwire.protocols.xml.call_reader import Known, RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.scan import scan
-from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
 
-def read_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call") -> Reply:
-    """Parses a reply into calls, a failure, a plain text answer, or the reasons for a refusal.
+def read_xml(reply: str | bytes, known: KnownTools, *, tag: CallTag = "tool_call", is_strict: bool = True) -> Reply:
+    """Reads a reply as calls, a failure, a plain text answer, or the reasons for a refusal.
 
-    Raises:
-        ConfigurationError: The host passed something other than text.
+    One unreadable call discards all calls. With `is_strict=False`, only the unreadable calls are left out.
     """
-    given = text_given(reply, "xml")
+    calls = list[ToolCall]()
     try:
-        incoming = read_incoming(given)
-        schemas = Schemas(tools)
-        scanned = scan(incoming.text, schemas.parameters, tag=tag)
+        incoming = read_incoming(reply)
+        scanned = scan(incoming.text, parameters_of(known), tag=tag, is_strict=is_strict)
         problems = [*incoming.problems, *scanned.problems]
-        calls = tuple(_call(call, incoming.text, schemas, problems) for call in scanned.calls)
+        for raw in scanned.calls:
+            try:
+                calls.append(_call(raw, incoming.text, known, problems))
+            except Refusal as refusal:
+                if is_strict:
+                    raise
+                problems.append(refusal.problem)
     except Refusal as refusal:
-        return Reply(text=refusal.text, problems=(refusal.problem,))
+        return refusal.reply
     return Reply(
-        calls=calls,
+        calls=tuple(calls),
         thought=scanned.thought,
         failure=scanned.failure,
         text=scanned.text,
@@ -41,73 +46,21 @@ def read_xml(reply: Any, tools: Iterable[Any] = (), *, tag: CallTag = "tool_call
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadCalls:
-    """The calls of a text, for a host that drives the model itself."""
+def parameters_of(known: KnownTools) -> Known:
+    """Returns the function that gives the parameters of a tool to the scanner."""
 
-    calls: tuple[ToolCall, ...]
-    """The calls in order. The arguments of an unknown tool are `WrittenArguments`."""
-    problems: tuple[Problem, ...]
-    """Each repair, and each reason why a call was not read."""
+    @cache
+    def parameters(name: str) -> Mapping[str, bool]:
+        schema = known.schema(name)
+        return {} if schema is None else tagged_parameters(schema)
 
-
-def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) -> ReadCalls:
-    """Returns the calls of a text.
-
-    One unreadable call discards all calls. With `is_strict=False`, only the unreadable calls are left out.
-    """
-    calls, problems = list[ToolCall](), list[Problem]()
-    try:
-        incoming = read_incoming(text)
-        problems += incoming.problems
-        schemas = Schemas(tools)
-        scanned = scan(incoming.text, schemas.parameters, tag="tool_call", is_strict=is_strict)
-        problems += scanned.problems
-        for raw in scanned.calls:
-            try:
-                call = _call(raw, incoming.text, schemas, problems)
-                is_guessed = schemas.schema(raw.name) is None
-                calls.append(replace(call, arguments=WrittenArguments(call.arguments)) if is_guessed else call)
-            except Refusal as refusal:
-                if is_strict:
-                    raise
-                problems.append(refusal.problem)
-    except Refusal as refusal:
-        return ReadCalls(calls=(), problems=(refusal.problem,))
-    return ReadCalls(calls=tuple(calls), problems=tuple(problems))
+    return parameters
 
 
-class Schemas:
-    """The input schemas of tools by the names that models write."""
-
-    def __init__(self, tools: Iterable[Any]) -> None:
-        self.known = known_tools(tools)
-        self._parameters: dict[str, Mapping[str, bool]] = {}
-
-    def name(self, name: str) -> str:
-        """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
-        return self.known.name(name)
-
-    def schema(self, name: str) -> Mapping[str, Any] | None:
-        """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
-        return self.known.schemas.get(self.name(name))
-
-    def parameters(self, name: str) -> Mapping[str, bool]:
-        """Returns the names of a tool's parameters. Empty if the tool is unknown.
-
-        True for a parameter that takes tags as a list or an object.
-        """
-        if name not in self._parameters:
-            schema = self.schema(name)
-            self._parameters[name] = {} if schema is None else tagged_parameters(schema)
-        return self._parameters[name]
-
-
-def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
-    schema = schemas.schema(raw.name)
-    name = schemas.name(raw.name)
+def _call(raw: RawCall, text: str, known: KnownTools, problems: list[Problem]) -> ToolCall:
+    schema, name = known.schema(raw.name), known.name(raw.name)
     if schema is None:
-        refuse_ambiguous(name, schemas.known.spellings)
+        refuse_ambiguous(name, known.names.spellings)
     arguments: dict[str, Any] = {}
     for parameter in raw.parameters:
         found = _value(parameter, schema, text)

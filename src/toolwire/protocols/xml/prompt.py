@@ -12,11 +12,11 @@ from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
-from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.samples import finish_of, sample_calls, sample_request, unfit_request
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.samples import Calls, finish_of, sample_calls, unfit_request, write_examples
+from toolwire.protocols.text.wording import XML_WORDINGS, XmlWording, words_in
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.render import parameter_tag, render_xml
-from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.told import show
@@ -43,20 +43,16 @@ def describe_xml(
         ConfigurationError: The language or the thought style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, XML_WORDINGS)
-    words = XML_WORDINGS[language]
-    checked("thought", thought, words.thought_rule)
+    words = words_in(XML_WORDINGS, language, thought)
     known = [tool_of(tool) for tool in tools]
     finish = finish_of(known)
-    ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
-    rules = [words.call_rule.format(tag), *words.rules, ending, words.thought_rule[thought]]
-    sections = [
-        f"{words.title}\n\n{words.introduction}",
-        "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
-        f"{words.tools_heading}\n{_tools(known, language)}",
-        f"{words.example_heading}\n{_examples(known, words, language, tag)}",
-    ]
-    return "\n\n".join(sections) + "\n"
+    return words.prompt.format(
+        tag=tag,
+        ending=words.ending if finish is None else words.finish_ending.format(finish.name),
+        thought_rule=words.thought_rule[thought],
+        tools=_tools(known, language),
+        examples=_examples(known, words, tag),
+    )
 
 
 def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
@@ -66,7 +62,7 @@ def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
         ConfigurationError: The language is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    checked("language", language, XML_WORDINGS)
+    words_in(XML_WORDINGS, language)
     return _tools([tool_of(tool) for tool in tools], language)
 
 
@@ -120,30 +116,18 @@ def _text(parameter: Parameter, before: str) -> str:
     return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
 
 
-def _examples(tools: Sequence[Tool], words: XmlWording, language: Language, tag: CallTag) -> str:
+def _examples(tools: Sequence[Tool], words: XmlWording, tag: CallTag) -> str:
     if not tools:
-        unfit = unfit_request(tools, language)
-        return f"{words.request.format(unfit.request)}\n{words.reply}\n<fail>{unfit.reason}</fail>"
+        unfit = unfit_request(tools, words.phrases)
+        return words.phrases.example.format(unfit.request, f"<fail>{unfit.reason}</fail>")
+
+    def write_reply(calls: Calls) -> str:
+        written = [ToolCall(tool.name, arguments) for tool, arguments in calls]
+        return render_xml(written, tools=[tool for tool, _ in calls], tag=tag)
+
     # Without an example of a failure: small models copied it word for word after their first wrong argument.
     samples = sample_calls(tools)
-    note = f"{words.made_up.format(samples.made_up)}\n" if samples.made_up else ""
-    return note + "\n\n".join(_example(calls, words, tag) for calls in samples.examples)
-
-
-def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: XmlWording, tag: CallTag) -> str:
-    request = _request([tool for tool, _ in samples], words)
-    calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
-    reply = render_xml(calls, tools=[tool for tool, _ in samples], tag=tag)
-    return f"{words.request.format(request)}\n{words.reply}\n{reply}"
-
-
-def _request(tools: Sequence[Tool], words: XmlWording) -> str:
-    if len(tools) > len({tool.name for tool in tools}):
-        return words.twice.format(tools[0].name)
-    return words.and_then.join(
-        sample_request(tool, otherwise=words.call_request.format(tool.name), full_stop=words.full_stop)
-        for tool in tools
-    )
+    return samples.note(words.phrases) + "\n\n".join(write_examples(samples, words.phrases, write_reply))
 
 
 @bounded

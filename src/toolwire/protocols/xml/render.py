@@ -9,10 +9,10 @@ from typing import Any
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.right_call import RightCall, has_blank, json_form
+from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END
-from toolwire.protocols.xml.parse import Schemas
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
@@ -36,14 +36,14 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = (), tag: Cal
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    schemas = Schemas(tools)
-    return "\n".join(_call_element(call.name, call.arguments, schemas, tag) for call in calls)
+    known = known_tools(tools)
+    return "\n".join(_call_element(call.name, call.arguments, known, tag) for call in calls)
 
 
 def xml_right_form(calls: Sequence[RightCall], *, tag: CallTag = "tool_call") -> str:
     """Returns the right form of calls. A blank stands in CDATA, as its value would."""
-    schemas = Schemas([call.tool for call in calls])
-    return "\n".join(_call_element(call.tool.name, call.arguments, schemas, tag) for call in calls)
+    known = known_tools(call.tool for call in calls)
+    return "\n".join(_call_element(call.tool.name, call.arguments, known, tag) for call in calls)
 
 
 def format_xml(results: Sequence[ToolResult]) -> str:
@@ -81,8 +81,8 @@ def _readable(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
-def _call_element(tool: str, arguments: Mapping[str, Any], schemas: Schemas, tag: CallTag) -> str:
-    schema = schemas.schema(tool)
+def _call_element(tool: str, arguments: Mapping[str, Any], known: KnownTools, tag: CallTag) -> str:
+    schema = known.schema(tool)
     lines = [f"    {_parameter(name, value, schema)}\n" for name, value in arguments.items()]
     params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
     return f"<{tag}>\n  <name>{_name(tool)}</name>\n  {params}\n</{tag}>"

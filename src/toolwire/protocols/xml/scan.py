@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.reading.incoming import is_json, line
+from toolwire.protocols.reading.incoming import THINKING, is_json, line
 from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, begins_call, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, CDATA, CDATA_END, SPLIT_END, CallTag, Repairs
 from toolwire.vocabulary.calls import Problem
 
 _MARK = re.compile(
     rf"""
-      <(?P<think>think|thinking|reasoning|reflection)>
-    | (?P<thought_out></(?:think|thinking|reasoning|reflection)>)
+      <(?P<think>{THINKING})>
+    | (?P<thought_out></(?:{THINKING})>)
     | (?P<call><(?P<tag>{CALL_TAGS})(?:\s[^<>]*+)?+>)
     | <name>(?P<bare>[^<>]{{1,300}}+)</name>(?P<block>\s*+<(?:{BLOCK_TAGS})(?:\s[^<>]*+)?+>)?+
     | <(?P<result>tool_results?|tool_responses?|function_results?|observation)(?:\s[^<>]*+)?+>

@@ -8,33 +8,31 @@ then reads the whole reply as `parse` does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
-from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.incoming import THINKING, match_end
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
-from toolwire.protocols.text_parse import parse_xml
-from toolwire.protocols.text_stream import TextStream
+from toolwire.protocols.text_stream import Parse, TextStream
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import begins_call
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
-from toolwire.protocols.xml.parse import Schemas, read_xml
+from toolwire.protocols.xml.parse import parameters_of, read_xml
 
 _HELD_MAX = 512
 """Maximum number of characters held back while a call may begin. No valid tag or code span is longer."""
 
-_THINKING = r"think|thinking|reasoning|reflection"
 _QUOTING = r"tool_results?|tool_responses?|function_results?|observation|code|pre|example|blockquote|fail"
 _MARK = re.compile(
     rf"""
-      <(?P<think>{_THINKING})>
+      <(?P<think>{THINKING})>
     | (?P<call><(?P<tag>{CALL_TAGS})(?:\s[^<>]*+)?+>)
     | (?P<bare><name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})>)
     | <(?P<quoting>{_QUOTING})(?:\s[^<>]*+)?+>
     | (?P<comment><!--)
     | (?P<cdata><!\[CDATA\[)
-    | (?P<over></(?:{_THINKING})>|<!(?:DOCTYPE|ENTITY)\b)
+    | (?P<over></(?:{THINKING})>|<!(?:DOCTYPE|ENTITY)\b)
     | (?P<wrapper></?tool_calls>)
     """,
     re.VERBOSE,
@@ -56,10 +54,9 @@ class XmlStream(TextStream):
 
     _protocol: ClassVar[str] = "xml"
 
-    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False, tag: CallTag = "tool_call") -> None:
-        self._schemas = Schemas(tools)
-        self._tools = self._schemas.known
-        super().__init__(partial(parse_xml, tools=self._tools, tag=tag), marks_end=marks_end)
+    def __init__(self, parse: Parse, known: KnownTools, *, marks_end: bool, tag: CallTag) -> None:
+        super().__init__(parse, known, marks_end=marks_end)
+        self._parameters_of = parameters_of(known)
         self._own_tag: CallTag = tag
         self._call_tag = ""
         """The tag around the call that is read; the session's own for a call without one."""
@@ -171,7 +168,7 @@ class XmlStream(TextStream):
         if kind == "call" and following[:1] != "<":
             return self._say(mark.end())
         is_other = self._call_tag != self._own_tag and self._call_tag != "tool_call"
-        if is_other and not begins_call(self._held, mark.start(), mark.end(), self._schemas.parameters):
+        if is_other and not begins_call(self._held, mark.start(), mark.end(), self._parameters_of):
             # XML of other kinds may have elements named `call`.
             is_begun = len(self._held) < _HELD_MAX and _BEGUN.match(following) is not None
             return False if is_begun else self._say(mark.end())
@@ -185,7 +182,7 @@ class XmlStream(TextStream):
         if name := _NAME.match(self._held):
             block = _BLOCK.match(self._held, match_end(_SPACE, self._held, name.end()))
             if block is not None:
-                self._events.append(CallStarted(index=self._index, name=self._schemas.name(name[1].strip())))
+                self._events.append(CallStarted(index=self._index, name=self._known.name(name[1].strip())))
                 self._block = block[1]
                 self._step = self._between
                 return self._take(block.end())
@@ -283,7 +280,7 @@ class XmlStream(TextStream):
         return True
 
     def _end_call(self) -> None:
-        read = read_xml("".join(self._call or []), self._tools, tag=self._own_tag)
+        read = read_xml("".join(self._call or []), self._known, tag=self._own_tag)
         self._events.append(CallEnded(index=self._index, call=read.calls[0] if len(read.calls) == 1 else None))
         self._index += 1
         self._call = None
