@@ -44,7 +44,8 @@ class LoopCalls:
         has cleaned up. A call that is cancelled before it has begun does not begin.
         """
         call = _LoopCall(function, ended)
-        self._post(self._begin, call)
+        if not self._post(self._begin, call):
+            ended(None)
         return lambda: self._cancel(call)
 
     def _begin(self, call: _LoopCall[Any]) -> None:
@@ -80,12 +81,14 @@ class LoopCalls:
             self._running.discard(call)
             call.ended(None)
 
-    def _post(self, function: Callable[[_LoopCall[Any]], None], call: _LoopCall[Any]) -> None:
+    def _post(self, function: Callable[[_LoopCall[Any]], None], call: _LoopCall[Any]) -> bool:
+        """Runs the function in the loop's thread. False: the loop was closed, so the program has ended for its caller.
+        """
         try:
             self._loop.call_soon_threadsafe(function, call, context=self._context)
         except RuntimeError:
-            # The loop was closed: the program has ended for its caller.
-            return
+            return False
+        return True
 
 
 class _LoopCall(Generic[T]):

@@ -221,6 +221,27 @@ def test_no_call_is_made_after_the_deadline_although_it_was_read_with_one_before
     assert calls == [1]
 
 
+@pytest.mark.threat(49)
+@pytest.mark.parametrize(("count", "stop"), [(2, "deadline"), (3, "protocol_violation")])
+async def test_a_program_may_leave_as_many_answers_unread_as_it_may_have_open_calls(count: int, stop: str) -> None:
+    """It makes each call after the answer of the one before, so that its open calls are not too many."""
+    answered = threading.Semaphore(0)
+
+    async def tool(call: ProgramCall) -> Answer:
+        # This step ends with the answer.
+        asyncio.get_running_loop().call_soon(answered.release)
+        return Answer(value="x" * 90_000)
+
+    def attack(other: Other) -> None:
+        for number in range(1, count + 1):
+            other.sendall(frame("call", number, 2, True, {"value": 1}))
+            answered.acquire(timeout=PATIENCE_S)
+
+    deadline_s = 1.0 if stop == "deadline" else PATIENCE_S
+    live = await drive_async(attack, tool, limits=replace(LIMITS, deadline_s=deadline_s, outstanding_calls=2))
+    assert live.stop == stop
+
+
 @pytest.mark.threat(71)
 @pytest.mark.parametrize("last", [b"", frame("drop", 1), frame("drop", 1) * 2, frame("result", False, "", None)])
 async def test_the_clean_up_of_a_call_that_is_given_up_is_not_cut_off(last: bytes) -> None:
