@@ -109,9 +109,7 @@ WAYS = pytest.mark.parametrize("is_plain", [False, True], ids=["async", "plain"]
 
 @WAYS
 @pytest.mark.parametrize("has_store", [False, True])
-async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(
-    is_plain: bool, has_store: bool
-) -> None:
+async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(is_plain: bool, has_store: bool) -> None:
     work = Work()
     work.release.set()
     slow = work.in_a_thread if is_plain else work.slow
@@ -133,9 +131,7 @@ async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(
     [(LEAVES, f"1\n{CANCELLED}"), (TIMES_OUT, "1"), (CANCELS, "1")],
     ids=["left", "timed out", "cancelled"],
 )
-def test_a_turn_ends_after_the_clean_up_of_the_calls_that_its_program_left(
-    source: str, text: str
-) -> None:
+def test_a_turn_ends_after_the_clean_up_of_the_calls_that_its_program_left(source: str, text: str) -> None:
     work = Work()
     session = Session(work.registry(work.slow), protocol="json", programs=True)
     turn = asyncio.run(session.turn(program(source)))
@@ -149,9 +145,7 @@ def test_the_calls_beside_one_that_failed_are_cancelled_and_awaited() -> None:
     assert (CANCELLED in text.splitlines(), work.steps) == (True, ["begun", "cancelled", "cleaned up"])
 
 
-async def test_a_call_that_ends_too_late_is_named_and_is_cancelled_once(
-    caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_call_that_ends_too_late_is_named_and_is_cancelled_once(caplog: pytest.LogCaptureFixture) -> None:
     work = Work()
     registry = work.registry(work.never_ends)
     session = Session(registry, protocol="json", programs=True, limits=Limits(cleanup_s=SHORT_S))

@@ -82,8 +82,7 @@ class LoopCalls:
             call.ended(None)
 
     def _post(self, function: Callable[[_LoopCall[Any]], None], call: _LoopCall[Any]) -> bool:
-        """Runs the function in the loop's thread. False: the loop was closed, so the program has ended for its caller.
-        """
+        """Runs the function in the loop's thread. False: the loop was closed, and the program is over."""
         try:
             self._loop.call_soon_threadsafe(function, call, context=self._context)
         except RuntimeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
@@ -18,9 +18,11 @@ from toolwire.sandbox.zygote import Zygotes
 if TYPE_CHECKING:
     from types import TracebackType
 
+T = TypeVar("T")
+
 DRIVERS_CAP = 2 * LIVE_CAP + QUEUE_CAP
-"""Threads that drive programs: one for each that runs or waits, and as many again as may run, for those that were given
-up while a tool held their thread.
+"""Threads that drive programs: one for each that runs or waits for a place, and as many as run at once for programs
+that were given up while a tool held their thread.
 """
 
 
@@ -50,11 +52,11 @@ class Sandbox:
         """
         # The start of a zygote must not count as the program's time.
         isolation = self._zygotes.current().isolation
-        run = ProgramRun(program, isolation, self._zygotes, self._places)
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
         try:
-            return watch(self._started(run, call), run, cancel)
+            return watch(self._start(lambda: program_run.run(call, self._callers)), program_run, cancel)
         finally:
-            run.close()
+            program_run.close()
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """Works as `run`, awaited: the program takes one thread, and the loop goes on meanwhile.
@@ -67,13 +69,14 @@ class Sandbox:
         from toolwire.sandbox.drive.looping import watch_on_loop
 
         if not self._zygotes.is_ready:
-            await asyncio.wrap_future(self._drivers.start(self._zygotes.current))
+            await asyncio.wrap_future(self._start(self._zygotes.current))
         isolation = self._zygotes.current().isolation
-        run = ProgramRun(program, isolation, self._zygotes, self._places)
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
         try:
-            return await watch_on_loop(self._started(run, call), run)
+            driving = self._start(lambda: program_run.run(call, self._callers))
+            return await watch_on_loop(driving, program_run)
         finally:
-            run.close()
+            program_run.close()
 
     async def run_async(
         self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
@@ -120,13 +123,14 @@ class Sandbox:
         self.close()
 
     def _make_threads(self) -> None:
-        # A program waits for a place, not for a thread; a call without a free thread is answered in its driver's.
+        # Neither has a queue: programs wait for places, and a call without a free thread is answered in its driver's.
         self._drivers = Workers(DRIVERS_CAP, waiting_cap=0)
         self._callers = Workers(waiting_cap=0)
 
-    def _started(self, run: ProgramRun, call: Callable[[ProgramCall], Answer | Parked]) -> Future[ProgramResult]:
+    def _start(self, function: Callable[[], T]) -> Future[T]:
+        """Runs the function in a thread that may drive a program. Raises Overloaded if none is free."""
         try:
-            return self._drivers.start(lambda: run.run(call, self._callers))
+            return self._drivers.start(function)
         except WorkersExhausted:
             raise self._places.overloaded() from None
 
