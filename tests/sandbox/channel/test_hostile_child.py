@@ -306,7 +306,7 @@ async def test_a_loop_does_not_stand_still_while_a_large_frame_is_read(
         steps.clear()
         calls.clear()
         called.clear()
-        live = await drive_async(attack, tool, limits=Limits())
+        live = await drive_async(attack, tool, limits=Limits(wall_s=PATIENCE_S, deadline_s=PATIENCE_S))
         assert (live.stop, live.end, calls) == (None, ResultFrame(False, "", None), ["echo"])
         if max(steps) < LONGEST_STEP_S:
             break
