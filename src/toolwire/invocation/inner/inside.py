@@ -94,9 +94,8 @@ class Inside:
     def is_later(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
         entry = self._scope.tools.find(name)
-        if entry is None:
-            return False
-        return entry.answers_later or entry.tool.context_parameter is not None or self._is_loop_needed
+        is_own = entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+        return is_own or self._is_loop_needed
 
     @property
     def _is_loop_needed(self) -> bool:

@@ -87,6 +87,10 @@ class Drive:
         if self._live.is_asked_where:
             self._hear_where()
         self._child.kill()
+        self.raise_fatal()
+
+    def raise_fatal(self) -> None:
+        """Raises the exception that ended the program and is meant for the caller of the run, if there is one."""
         if self._conversation.fatal is not None:
             raise self._conversation.fatal
 

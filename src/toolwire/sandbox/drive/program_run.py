@@ -76,7 +76,9 @@ class ProgramRun:
             self._drive.stop()
 
     def result(self) -> ProgramResult:
-        """Returns the result of a program that was stopped, although a tool still holds its thread."""
+        """Returns the result of a program that was stopped, although a tool still holds its thread. Raises as `run`."""
+        if self._drive is not None:
+            self._drive.raise_fatal()
         end = self._child.killed() if self._child is not None else None
         return compose(self._live, end, self._isolation, _clock())
 
