@@ -104,10 +104,7 @@ def shown(turn: Turn) -> str:
     return result.text
 
 
-WAYS = pytest.mark.parametrize("is_plain", [False, True], ids=["async", "plain"])
-
-
-@WAYS
+@pytest.mark.parametrize("is_plain", [False, True], ids=["async", "plain"])
 @pytest.mark.parametrize("has_store", [False, True])
 async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(is_plain: bool, has_store: bool) -> None:
     work = Work()
