@@ -24,7 +24,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
@@ -78,7 +77,7 @@ def figures() -> dict[str, float]:
         found = _executions(sandbox, zygotes)
         found |= replays(sandbox, REPLAYS)
     # The zygote and new threads inherit the processor: both ends of a channel share it.
-    with one_processor(), Sandbox(Workers()) as sandbox:
+    with one_processor(), Sandbox() as sandbox:
         found |= _round_trips(sandbox)
     return found
 

@@ -27,7 +27,7 @@ KITS = "testing"
 """Its modules are named after the module whose users they check."""
 SEAMS = "."
 """Its modules list public names of a topic and define none."""
-SHARED_MODULES = {"asynchronous", "blocking", "values", "wire"}
+SHARED_MODULES = {"values", "wire"}
 """Names that modules of folders with different shapes still share. Shrink, never grow."""
 
 

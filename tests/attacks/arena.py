@@ -57,13 +57,8 @@ class Outcome:
 class Arena:
     """A registry with tools that are granted, and others that are not, over a sandbox of its own."""
 
-    def __init__(
-        self, canaries: Canaries, *, without: str = "", permit_all: bool = False, awaited: bool = False
-    ) -> None:
-        """`without` names the layers that are taken away; `permit_all` takes away the rules of the registry.
-
-        `awaited` makes the tools async, so that an event loop drives the programs.
-        """
+    def __init__(self, canaries: Canaries, *, without: str = "", permit_all: bool = False) -> None:
+        """`without` names the layers that are taken away; `permit_all` takes away the rules of the registry."""
         self._canaries = canaries
         self._folder = tempfile.TemporaryDirectory(prefix="toolwire-arena-")
         folder = Path(self._folder.name)
@@ -74,7 +69,7 @@ class Arena:
         self._runtime = Runtime()
         self._sandbox = self._runtime.own("sandbox", lambda: Sandbox(zygotes=Zygotes(self._script)))
         self._ran: list[str] = []
-        self.registry = _registry(self._ran, permit_all=permit_all, awaited=awaited)
+        self.registry = _registry(self._ran, permit_all=permit_all)
         self.registry._parts.change(lambda scope: replace(scope, ports=BlockingPorts(self._runtime)))
 
     def run(self, attack: Attack, *, source_checks: bool = False, limits: Limits | None = None) -> Outcome:
@@ -221,7 +216,7 @@ def _peak_kib() -> int:
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
-def _registry(ran: list[str], *, permit_all: bool, awaited: bool) -> ToolRegistry:
+def _registry(ran: list[str], *, permit_all: bool) -> ToolRegistry:
     registry = ToolRegistry()
 
     def tell(name: str) -> Callable[[str], str]:
@@ -238,12 +233,7 @@ def _registry(ran: list[str], *, permit_all: bool, awaited: bool) -> ToolRegistr
         ran.append("add")
         return a + b
 
-    async def add_later(a: int, b: int) -> int:
-        """Adds, on an event loop: then all programs of this registry are driven by one."""
-        return add(a, b)
-
-    add_later.__name__ = "add"
-    registry.register_tool_to_library(add_later if awaited else add)
+    registry.register_tool_to_library(add)
     registry.register_tool_to_library(tell("note"))
     for name, permission in (("forbidden", "deny"), ("ask_first", "confirm")):
         tool = ToolSpec.from_function(tell(name), permission="auto" if permit_all else permission)

@@ -26,13 +26,6 @@ def arena(canaries: Canaries) -> Iterator[Arena]:
 
 
 @pytest.fixture(scope="session")
-def awaited_arena(canaries: Canaries) -> Iterator[Arena]:
-    """The sandbox as it is, driven by an event loop."""
-    with closing(Arena(canaries, awaited=True)) as arena:
-        yield arena
-
-
-@pytest.fixture(scope="session")
 def arena_without(canaries: Canaries) -> Iterator[Callable[[str], Arena]]:
     """The sandbox without some layers, by their names; one of each kind is kept."""
     kept: dict[str, Arena] = {}

@@ -15,16 +15,14 @@ from tests.attacks.programs import CORPUS
 from tests.attacks.zygotes import LAYERS
 
 ALL_LAYERS = " ".join(LAYERS)
-AIMED_AT_THE_HOST = ("forged frames", "output", "hostile results", "policy", "processor", "tampering")
-"""Families that meet the host's own code, which has two drivers; the others meet the kernel."""
 
 
-def attacks(*controls: str, families: tuple[str, ...] = ()) -> list[object]:
-    """The attacks as parameters; only those with one of these controls, or of these families, if any are named."""
+def attacks(*controls: str) -> list[object]:
+    """The attacks as parameters; only those with one of these controls, if any are named."""
     return [
         pytest.param(attack, id=str(attack), marks=pytest.mark.threat(attack.threat))
         for attack in CORPUS
-        if (not controls or attack.control in controls) and (not families or attack.family in families)
+        if not controls or attack.control in controls
     ]
 
 
@@ -33,11 +31,6 @@ def attacks(*controls: str, families: tuple[str, ...] = ()) -> list[object]:
 @pytest.mark.parametrize("attack", attacks())
 def test_an_attack_fails(attack: Attack, source_checks: bool, arena: Arena) -> None:
     assert arena.run(attack, source_checks=source_checks).signs == set()
-
-
-@pytest.mark.parametrize("attack", attacks(families=AIMED_AT_THE_HOST))
-def test_an_attack_on_the_host_fails_where_an_event_loop_drives(attack: Attack, awaited_arena: Arena) -> None:
-    assert awaited_arena.run(attack).signs == set()
 
 
 @pytest.mark.parametrize("attack", attacks("open child", "none"))

@@ -7,16 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sandbox.programs import Runner
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 
 
 @pytest.fixture(scope="session")
 def shared_sandbox() -> Iterator[Sandbox]:
-    workers = Workers()
-    with Sandbox(workers) as sandbox:
+    with Sandbox() as sandbox:
         yield sandbox
-    workers.close()
 
 
 @pytest.fixture
@@ -27,7 +24,5 @@ def run(shared_sandbox: Sandbox) -> Runner:
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     """One of the test's own, for those that break it."""
-    workers = Workers()
-    with Sandbox(workers) as own:
+    with Sandbox() as own:
         yield own
-    workers.close()

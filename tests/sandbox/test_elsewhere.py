@@ -28,6 +28,7 @@ HERE_ONLY = {
     "test_suspend.py",
     "test_exceptions.py",
     "test_async_programs.py",
+    "test_outbox.py",
     "test_help.py",
     "test_dates_and_imports.py",
     "test_modules.py",

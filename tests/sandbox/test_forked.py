@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import asyncio
 import os
 import signal
 import socket
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.programs import ECHO, FakeTools, Runner
+from tests.sandbox.programs import ECHO, Runner
 from toolwire.sandbox import forked
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, Program, ProgramCall
@@ -48,10 +47,7 @@ def foreign() -> int:
     raise ValueError
 
 
-@pytest.mark.parametrize("on_loop", [False, True])
-async def test_a_program_that_told_its_result_is_not_waited_for(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, on_loop: bool
-) -> None:
+def test_a_program_that_told_its_result_is_not_waited_for(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """The zygote, which would report the program's end, is stopped while it runs."""
     zygote = sandbox.zygotes.current().process_id
 
@@ -59,22 +55,19 @@ async def test_a_program_that_told_its_result_is_not_waited_for(
         os.kill(zygote, signal.SIGSTOP)
         return Answer(value=call.arguments["value"])
 
-    async def used() -> float:
+    def used() -> float:
         program = Program(source=f"echo(1)\n{BUSY}", tools=(ECHO,))
         try:
-            if on_loop:
-                result = await sandbox.run_async(program, FakeTools(echo=stop).awaited)
-            else:
-                result = await asyncio.to_thread(sandbox.run, program, stop)
+            result = sandbox.run(program, stop)
         finally:
             os.kill(zygote, signal.SIGCONT)
         assert result.status == "finished"
         return result.cpu_s
 
-    assert await used() > 0.01
+    assert used() > 0.01
     # The control: if its clock cannot be read, its time is unknown.
     monkeypatch.setattr(forked, "_process_id", lambda _: gone())
-    assert await used() == 0
+    assert used() == 0
 
 
 @pytest.mark.parametrize("reason", [gone, foreign])

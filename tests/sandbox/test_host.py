@@ -11,7 +11,6 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import ECHO, TOOLS, FakeTools, Runner
 from toolwire.runtime.runtime import Runtime
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.admission import Overloaded, Places
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
@@ -218,19 +217,9 @@ def test_without_any_driver_a_run_is_refused() -> None:
             sandbox.run(Program(source="1"), FakeTools())
 
 
-def test_a_program_runs_although_all_workers_are_stuck() -> None:
-    workers = Workers(1)
-    release = threading.Event()
-    workers.start(lambda: release.wait(PATIENCE_S))
-    with Sandbox(workers) as sandbox:
-        assert sandbox.run(Program(source="1"), FakeTools()).value == 1
-    release.set()
-    workers.close()
-
-
 def test_a_runtime_owns_a_sandbox() -> None:
     runtime = Runtime()
-    sandbox = runtime.own("sandbox", lambda: Sandbox(runtime.workers))
+    sandbox = runtime.own("sandbox", Sandbox)
     assert sandbox.run(Program(source="1"), FakeTools()).value == 1
     runtime.close()
     assert not sandbox.zygotes.is_ready

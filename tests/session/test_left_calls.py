@@ -70,7 +70,7 @@ class Work:
         self.release.wait(PATIENCE_S)
         self.steps.append("ended")
 
-    def registry(self, slow: Callable[..., Any], *, has_plain: bool = False, is_plain: bool = False) -> ToolRegistry:
+    def registry(self, slow: Callable[..., Any], *, is_plain: bool = False) -> ToolRegistry:
         """The tool as `slow`, and tools that wait for its start: async ones, plain ones, or both."""
         registry = ToolRegistry()
         registry.register(slow, name="slow")
@@ -91,8 +91,6 @@ class Work:
 
         registry.register(begun_here if is_plain else begun, name="begun")
         registry.register(begun_here_and_fail if is_plain else begun_and_fail, name="begun_and_fail")
-        if has_plain:
-            registry.register(lambda: 1, name="plain")
         return registry
 
 
@@ -106,20 +104,13 @@ def shown(turn: Turn) -> str:
     return result.text
 
 
-WAYS = pytest.mark.parametrize(
-    ("has_plain", "is_plain"), [(False, False), (True, False), (True, True)], ids=["async", "mixed", "plain"]
-)
-
-
-@WAYS
+@pytest.mark.parametrize("is_plain", [False, True], ids=["async", "plain"])
 @pytest.mark.parametrize("has_store", [False, True])
-async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(
-    has_plain: bool, is_plain: bool, has_store: bool
-) -> None:
+async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(is_plain: bool, has_store: bool) -> None:
     work = Work()
     work.release.set()
     slow = work.in_a_thread if is_plain else work.slow
-    registry = work.registry(slow, has_plain=has_plain, is_plain=is_plain)
+    registry = work.registry(slow, is_plain=is_plain)
     log = registry.enable_logging()
     store = MemoryStore() if has_store else None
     session = Session(registry, protocol="json", programs=True, store=store)
@@ -132,17 +123,14 @@ async def test_a_call_that_a_program_has_not_sent_when_it_ends_never_begins(
     ]
 
 
-@pytest.mark.parametrize("has_plain", [False, True], ids=["async", "mixed"])
 @pytest.mark.parametrize(
     ("source", "text"),
     [(LEAVES, f"1\n{CANCELLED}"), (TIMES_OUT, "1"), (CANCELS, "1")],
     ids=["left", "timed out", "cancelled"],
 )
-def test_a_turn_ends_after_the_clean_up_of_the_calls_that_its_program_left(
-    source: str, text: str, has_plain: bool
-) -> None:
+def test_a_turn_ends_after_the_clean_up_of_the_calls_that_its_program_left(source: str, text: str) -> None:
     work = Work()
-    session = Session(work.registry(work.slow, has_plain=has_plain), protocol="json", programs=True)
+    session = Session(work.registry(work.slow), protocol="json", programs=True)
     turn = asyncio.run(session.turn(program(source)))
     assert (shown(turn), work.steps) == (text, ["begun", "cancelled", "cleaned up"])
 
@@ -154,12 +142,9 @@ def test_the_calls_beside_one_that_failed_are_cancelled_and_awaited() -> None:
     assert (CANCELLED in text.splitlines(), work.steps) == (True, ["begun", "cancelled", "cleaned up"])
 
 
-@pytest.mark.parametrize("has_plain", [False, True], ids=["async", "mixed"])
-async def test_a_call_that_ends_too_late_is_named_and_is_cancelled_once(
-    has_plain: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_call_that_ends_too_late_is_named_and_is_cancelled_once(caplog: pytest.LogCaptureFixture) -> None:
     work = Work()
-    registry = work.registry(work.never_ends, has_plain=has_plain)
+    registry = work.registry(work.never_ends)
     session = Session(registry, protocol="json", programs=True, limits=Limits(cleanup_s=SHORT_S))
     turn = await session.turn(program(LEAVES))
     (status,) = [call.status for call in turn.results[0].metadata["program"].calls if call.tool == "slow"]
@@ -230,10 +215,9 @@ async def test_a_turn_that_is_cancelled_again_cancels_its_only_call_once() -> No
     assert work.steps == ["begun", "cancelled", "cleaned up"]
 
 
-@pytest.mark.parametrize("has_plain", [False, True], ids=["async", "mixed"])
-async def test_a_cancelled_turn_ends_after_the_clean_up_of_the_calls_of_its_program(has_plain: bool) -> None:
+async def test_a_cancelled_turn_ends_after_the_clean_up_of_the_calls_of_its_program() -> None:
     work = Work()
-    session = Session(work.registry(work.slow, has_plain=has_plain), protocol="json", programs=True)
+    session = Session(work.registry(work.slow), protocol="json", programs=True)
     await cancelled_turn(session, program("await slow()"), work, times=2)
     assert work.steps == ["begun", "cancelled", "cleaned up"]
 

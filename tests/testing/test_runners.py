@@ -12,7 +12,6 @@ import pytest
 from tests.sandbox.child.kernel.weakened import VOID, weakened
 from tests.testing.kits.runner_programs import RUNNER_PROGRAMS
 from tests.testing.kits.runners import RUNNER_CHECKS, check_runner
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import PARKED, Answer, AnswerError, Parked, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
@@ -22,10 +21,8 @@ from toolwire.testing import PortFails, ScriptedRunner
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    workers = Workers()
-    with Sandbox(workers) as sandbox:
+    with Sandbox() as sandbox:
         yield sandbox
-    workers.close()
 
 
 def scripted() -> ScriptedRunner:

@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,7 +40,7 @@ from toolwire.sandbox.program import (
 )
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
-from toolwire.sandbox.runner import Answering, ProgramRunner
+from toolwire.sandbox.runner import Answering, LaterAnswer, ProgramRunner
 from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
@@ -105,8 +104,6 @@ class ProgramHost(Entered, Protocol):
     def is_blocking(self) -> bool: ...
     @property
     def answers_later(self) -> bool: ...
-    @property
-    def is_all_later(self) -> bool: ...
     @property
     def deadline(self) -> float | None: ...
     @property
@@ -295,12 +292,10 @@ async def _ran(
         return runner.run(program, answer)
     if not inside.answers_later:
         return await runner.run_beside(program, answer)
-    if inside.is_all_later:
-        return await runner.run_async(program, answer_later)
     async with inside.loop_calls() as calls:
 
-        def start(call: ProgramCall) -> Future[Answer | Parked] | None:
-            return calls.start(lambda: answer_later(call)) if inside.is_later(call.tool) else None
+        def start(call: ProgramCall, ended: Callable[[LaterAnswer], None]) -> Callable[[], None] | None:
+            return calls.start(lambda: answer_later(call), ended) if inside.is_later(call.tool) else None
 
         # A plain call is answered in the program's own thread, whatever other tools there are.
         return await runner.run_beside(program, Answering(answer, start))

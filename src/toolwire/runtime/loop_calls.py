@@ -1,13 +1,13 @@
-"""Calls of a program that run on the event loop of its own call, while its thread answers the other calls."""
+"""Calls of a program that run on an event loop, while the program's own thread reads on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from typing import Any, TypeVar
+import contextvars
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
 
-from toolwire.runtime.portal import tie
+from toolwire.runtime.cleanup import cancel_once
 from toolwire.runtime.workers import PROGRAM_SHARE, program_share
 from toolwire.vocabulary.gate import Gate
 
@@ -15,15 +15,16 @@ T = TypeVar("T")
 
 
 class LoopCalls:
-    """Starts coroutines on the current loop, from any thread. At the end of the block it cancels those that run.
+    """Starts calls on the current loop, from any thread. At the end of the block it cancels those that run.
 
     It does not wait for their clean-up: the owner of the calls does.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._share = Gate(PROGRAM_SHARE)
-        self._running: dict[asyncio.Task[Any], Future[Any]] = {}
+        self._context = contextvars.copy_context()
+        self._context.run(program_share.set, Gate(PROGRAM_SHARE))
+        self._running: set[_LoopCall[Any]] = set()
         self._is_over = False
 
     async def __aenter__(self) -> LoopCalls:
@@ -31,34 +32,75 @@ class LoopCalls:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_over = True
-        for future in list(self._running.values()):
-            future.cancel()
+        for call in list(self._running):
+            self._cancel_here(call)
 
-    def start(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Starts the coroutine and returns a future of its result. Cancelling the future cancels the coroutine."""
-        future: Future[T] = Future()
-        try:
-            self._loop.call_soon_threadsafe(self._begin, function, future)
-        except RuntimeError:
-            # The loop was closed: the program has ended for its caller.
-            future.cancel()
-        return future
+    def start(
+        self, function: Callable[[], Awaitable[T]], ended: Callable[[T | BaseException | None], None]
+    ) -> Callable[[], None]:
+        """Starts a call, and returns a function that cancels it from any thread.
 
-    def _begin(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> None:
-        if self._is_over:
-            future.cancel()
+        `ended` is called once, when the call has ended, with its result or its exception. None: it was cancelled, and
+        has cleaned up. A call that is cancelled before it has begun does not begin.
+        """
+        call = _LoopCall(function, ended)
+        if not self._post(self._begin, call):
+            ended(None)
+        return lambda: self._cancel(call)
+
+    def _begin(self, call: _LoopCall[Any]) -> None:
+        if self._is_over or call.is_unwanted:
+            call.ended(None)
             return
-        task = tie(self._shared(function, future), future)
-        if task is not None:
-            self._running[task] = future
-            task.add_done_callback(self._ended)
+        self._running.add(call)
+        call.task = self._loop.create_task(self._run(call))
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        del self._running[task]
+    async def _run(self, call: _LoopCall[Any]) -> None:
+        call.has_begun = True
+        outcome: Any = None
+        try:
+            outcome = await call.function()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - for the program's caller; asyncio would end the loop by some
+            outcome = error
+        finally:
+            self._running.discard(call)
+            call.ended(outcome)
 
-    async def _shared(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> T:
-        if future.cancelled():
-            # The program's thread gave the call up before this loop came to it.
-            raise asyncio.CancelledError
-        program_share.set(self._share)
-        return await function()
+    def _cancel(self, call: _LoopCall[Any]) -> None:
+        call.is_unwanted = True
+        self._post(self._cancel_here, call)
+
+    def _cancel_here(self, call: _LoopCall[Any]) -> None:
+        if call.task is None:
+            return
+        cancel_once(call.task)
+        if not call.has_begun and call in self._running:
+            # A task that is cancelled before its first step never makes it.
+            self._running.discard(call)
+            call.ended(None)
+
+    def _post(self, function: Callable[[_LoopCall[Any]], None], call: _LoopCall[Any]) -> bool:
+        """Runs the function in the loop's thread. False: the loop was closed, and the program is over."""
+        try:
+            self._loop.call_soon_threadsafe(function, call, context=self._context)
+        except RuntimeError:
+            return False
+        return True
+
+
+class _LoopCall(Generic[T]):
+    """One call. The thread of the loop changes it, and any thread sets `is_unwanted`."""
+
+    __slots__ = ("ended", "function", "has_begun", "is_unwanted", "task")
+
+    def __init__(self, function: Callable[[], Awaitable[T]], ended: Callable[[T | BaseException | None], None]) -> None:
+        self.function = function
+        self.ended = ended
+        self.task: asyncio.Task[None] | None = None
+        """None until the call begins."""
+        self.has_begun = False
+        """True from the task's first step on."""
+        self.is_unwanted = False
+        """True if the call must not begin."""

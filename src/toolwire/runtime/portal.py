@@ -86,7 +86,7 @@ class Portal:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the portal was closed")
-            self._loop.call_soon_threadsafe(tie, function(), future)
+            self._loop.call_soon_threadsafe(_tie, function(), future)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -109,16 +109,14 @@ async def _limited(function: Callable[[], Coroutine[Any, Any, T]], limit_s: floa
         return await function()
 
 
-def tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> asyncio.Task[T] | None:
+def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
     """Runs the coroutine on this loop and connects it with the future, both its result and its cancellation.
-
-    Returns its task, or None if the future was cancelled already.
 
     `asyncio.run_coroutine_threadsafe` does the same, but it creates the future itself and returns it only afterwards.
     """
     if future.cancelled():
         coroutine.close()
-        return None
+        return
     loop = asyncio.get_running_loop()
     task = loop.create_task(coroutine)
 
@@ -140,7 +138,6 @@ def tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> asyncio.Task[T]
 
     task.add_done_callback(end)
     future.add_done_callback(leave)
-    return task
 
 
 def _run_elsewhere(function: Callable[[], Coroutine[Any, Any, T]], held_up: frozenset[Portal]) -> T:

@@ -102,8 +102,8 @@ class Replay:
         recorded: Every call of earlier attempts, those without an answer included; pass `ProgramResult.recorded`.
         on_recorded: Called with the record of each call once it is answered, parked or dropped, before the program sees
             the outcome. Calls come in order of completion; a later record of a call replaces an earlier one. Called
-            under a lock, from any thread, and with `run_async` on the loop. An exception that it raises ends the
-            program and is raised by the run.
+            under a lock, from any thread, and for a call that is awaited on the loop. An exception that it raises ends
+            the program and is raised by the run.
 
     Raises:
         ConfigurationError: a call is missing from the recorded calls, or their order of completion has gaps.

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
-from toolwire.sandbox import forked
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.answers import Answer, Parked
-from toolwire.sandbox.drive.blocking import BlockingDrive
-from toolwire.sandbox.drive.live_program import LiveProgram
-from toolwire.sandbox.forked import Child
-from toolwire.sandbox.isolation import require
-from toolwire.sandbox.outcome import compose, not_started, oversize, refusal
+from toolwire.sandbox.drive.program_run import ProgramRun, watch
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import ProgramError, ProgramResult
-from toolwire.sandbox.runner import Flag
-from toolwire.sandbox.source_checks import check_source
+from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.runner import Answering, Flag, LaterAnswer
 from toolwire.sandbox.zygote import Zygotes
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+T = TypeVar("T")
+
 DRIVERS_CAP = 2 * LIVE_CAP + QUEUE_CAP
-"""Threads that drive programs: one for each that runs, and one for each awaited one that runs or waits."""
-_LATE_S = 0.25
-"""Seconds after the deadline at which a run returns although a tool is still busy."""
-_CANCEL_TICK_S = 0.02
+"""Threads that drive programs: one for each that runs or waits for a place, and as many as run at once for programs
+that were given up while a tool held their thread.
+"""
 
 
 class Sandbox:
@@ -40,8 +32,7 @@ class Sandbox:
     Nothing is started until the first run. `close` ends the zygote and every program that still runs.
     """
 
-    def __init__(self, workers: Workers | None = None, zygotes: Zygotes | None = None) -> None:
-        self._own_workers = workers
+    def __init__(self, zygotes: Zygotes | None = None) -> None:
         self._make_threads()
         self._zygotes = Zygotes() if zygotes is None else zygotes
         self._places = Places()
@@ -61,42 +52,47 @@ class Sandbox:
         """
         # The start of a zygote must not count as the program's time.
         isolation = self._zygotes.current().isolation
-        started = time.monotonic()
-        if error := _refusal(program):
-            return not_started(error, isolation, time.monotonic() - started)
-        place = self._places.take()
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
         try:
-            self._wait_for(place, started + program.limits.deadline_s)
-            return self._run_placed(program, call, cancel, started)
+            return watch(self._start(lambda: program_run.run(call, self._callers)), program_run, cancel)
         finally:
-            self._places.give_back(place)
+            program_run.close()
+
+    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
+        """Works as `run`, awaited: the program takes one thread, and the loop goes on meanwhile.
+
+        When the task that awaits this is cancelled, the program is ended.
+        """
+        # asyncio takes longer to import than the rest of this package: only callers with a loop pay for it.
+        import asyncio
+
+        from toolwire.sandbox.drive.looping import watch_on_loop
+
+        if not self._zygotes.is_ready:
+            await asyncio.wrap_future(self._start(self._zygotes.current))
+        isolation = self._zygotes.current().isolation
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
+        try:
+            driving = self._start(lambda: program_run.run(call, self._callers))
+            return await watch_on_loop(driving, program_run)
+        finally:
+            program_run.close()
 
     async def run_async(
         self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
     ) -> ProgramResult:
-        """Works as `run`, for tools that are awaited: each call becomes a task of the running asyncio loop.
+        """Works as `run_beside`, for tools that are awaited: each call becomes a task of the running asyncio loop.
 
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
-        # asyncio takes longer to import than the rest of this package: only callers with a loop pay for it.
-        from toolwire.sandbox.drive.looping import run_on_loop, zygote_of
+        from toolwire.runtime.loop_calls import LoopCalls
 
-        zygote = await zygote_of(self._zygotes, self.workers)
-        started = time.monotonic()
-        if error := _refusal(program):
-            return not_started(error, zygote.isolation, time.monotonic() - started)
-        return await run_on_loop(self._zygotes, self._places, self.workers, self._reader, program, call, started)
+        async with LoopCalls() as calls:
 
-    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
-        """Works as `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
-        from toolwire.sandbox.drive.looping import run_in_worker
+            def start(made: ProgramCall, ended: Callable[[LaterAnswer], None]) -> Callable[[], None]:
+                return calls.start(lambda: call(made), ended)
 
-        return await run_in_worker(self._drivers, lambda flag: self.run(program, call, cancel=flag))
-
-    @property
-    def workers(self) -> Workers:
-        """The threads that start the zygote for an event loop."""
-        return self._own_workers or default_runtime().workers
+            return await self.run_beside(program, Answering(_answer_here, start))
 
     @property
     def zygotes(self) -> Zygotes:
@@ -108,7 +104,6 @@ class Sandbox:
         self._zygotes.close()
         self._drivers.close()
         self._callers.close()
-        self._reader.shutdown(wait=False)
         self._make_threads()
 
     def after_fork(self) -> None:
@@ -128,67 +123,17 @@ class Sandbox:
         self.close()
 
     def _make_threads(self) -> None:
-        # A program waits for a place, not for a thread; a call without a free thread is answered in its driver's.
+        # Neither has a queue: programs wait for places, and a call without a free thread is answered in its driver's.
         self._drivers = Workers(DRIVERS_CAP, waiting_cap=0)
         self._callers = Workers(waiting_cap=0)
-        # One thread: two would share the interpreter's lock, and each would keep memory of its own.
-        self._reader = concurrent.futures.ThreadPoolExecutor(1, "toolwire-reader")
 
-    def _wait_for(self, place: Future[None], until: float) -> None:
+    def _start(self, function: Callable[[], T]) -> Future[T]:
+        """Runs the function in a thread that may drive a program. Raises Overloaded if none is free."""
         try:
-            place.result(max(until - time.monotonic(), 0.0))
-        except concurrent.futures.TimeoutError:
+            return self._drivers.start(function)
+        except WorkersExhausted:
             raise self._places.overloaded() from None
 
-    def _run_placed(
-        self, program: Program, call: Callable[[ProgramCall], Answer | Parked], cancel: Flag | None, started: float
-    ) -> ProgramResult:
-        child, isolation = self._zygotes.spawn(program.limits)
-        try:
-            require(program, isolation)
-            live = LiveProgram(program, started)
-            drive = BlockingDrive(live, child, call, self._callers)
-            drive.start()
-            try:
-                driving = self._drivers.start(drive.run)
-            except WorkersExhausted:
-                raise self._places.overloaded() from None
-            _watch(driving, live, child, cancel)
-            if drive.fatal is not None:
-                raise drive.fatal
-            end = (child.killed() if live.end is not None else None) or child.exit(forked.EXIT_TIMEOUT_S)
-            return compose(live, end, isolation, time.monotonic())
-        finally:
-            child.close()
 
-
-def _refusal(program: Program) -> ProgramError | None:
-    """Returns the reason not to start the program; None when it may start."""
-    error = oversize(program)
-    if error is None and (refusals := check_source(program)):
-        error = refusal(program, refusals)
-    return error
-
-
-def _watch(driving: Future[None], live: LiveProgram, child: Child, cancel: Flag | None) -> None:
-    """Waits for the drive, at most until the deadline, even if a tool never returns."""
-    until = live.started + live.limits.deadline_s + _LATE_S
-    while not _is_done(driving, until, _CANCEL_TICK_S if cancel is not None else None):
-        if cancel is not None and cancel.is_set():
-            live.give_up("cancelled")
-        elif time.monotonic() < until:
-            continue
-        live.give_up("deadline")
-        child.kill()
-        # The drive sees the closed channel at once, unless it is inside the tool.
-        _is_done(driving, time.monotonic() + _CANCEL_TICK_S, None)
-        return
-
-
-def _is_done(driving: Future[None], until: float, at_most: float | None) -> bool:
-    left = max(until - time.monotonic(), 0.0)
-    try:
-        driving.result(left if at_most is None else min(left, at_most))
-    except concurrent.futures.TimeoutError:
-        return False
-    return True
+def _answer_here(call: ProgramCall) -> Answer | Parked:
+    raise AssertionError(f"unreachable: call {call.ordinal} is answered later")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,21 +20,33 @@ class Flag(Protocol):
         ...
 
 
+LaterAnswer = Answer | Parked | BaseException | None
+"""How a call ended that is answered later. None: it was cancelled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answering:
     """Answers the calls of a program, some of them later. A runner may call it as any other `call`, and so wait.
 
     Attributes:
         answer: Answers a call in the current thread.
-        start: Starts a call and returns a future of its answer, or None if `answer` must answer it.
+        start: Starts a call and returns a function that cancels it, or None if `answer` must answer it. Calls its
+            second argument once, from any thread, when the call has ended.
     """
 
     answer: Callable[[ProgramCall], Answer | Parked]
-    start: Callable[[ProgramCall], Future[Answer | Parked] | None]
+    start: Callable[[ProgramCall, Callable[[LaterAnswer], None]], Callable[[], None] | None]
 
     def __call__(self, call: ProgramCall, /) -> Answer | Parked:
-        started = self.start(call)
-        return self.answer(call) if started is None else started.result()
+        ended: Future[LaterAnswer] = Future()
+        if self.start(call, ended.set_result) is None:
+            return self.answer(call)
+        outcome = ended.result()
+        if outcome is None:
+            raise CancelledError
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
 
 class ProgramRunner(Protocol):

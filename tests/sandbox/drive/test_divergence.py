@@ -247,9 +247,3 @@ def test_an_answer_that_leads_elsewhere_is_found_where_it_does(run: Runner) -> N
     result = run.sandbox.run(program(source, changed), tools)
     assert_stopped(result, tools)
     assert "step 2 is a call of 'add' with other arguments" in cast("Any", result.error).message
-
-
-async def test_so_it_is_on_a_loop(run: Runner, recorded: dict[str, tuple[Recorded, ...]]) -> None:
-    tools = Approver()
-    changed = program(gathered(other_tool(CALLS, 3)), recorded["gathered"])
-    assert_stopped(await run.sandbox.run_async(changed, tools.awaited), tools)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.processor import ratio
 from tests.sandbox.drive.replayed import AWAITED, BY_ORDER, LINES, Approver, attempts, by_ordinal, program, told
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, Parked, ProgramCall, Recorded
 
@@ -19,10 +18,8 @@ from toolwire.sandbox.program import Answer, Parked, ProgramCall, Recorded
 @pytest.fixture(scope="module")
 def two() -> Iterator[tuple[Sandbox, ...]]:
     """Two sandboxes with a zygote each: where one attempt ran, the next one does not."""
-    workers = Workers()
-    with Sandbox(workers) as one, Sandbox(workers) as other:
+    with Sandbox() as one, Sandbox() as other:
         yield one, other
-    workers.close()
 
 
 EQUAL = LINES | AWAITED

@@ -63,13 +63,6 @@ def test_it_runs_on_until_the_others_are_answered(run: Runner) -> None:
     assert statuses(result) == [(1, "parked"), (2, "answered"), (3, "answered")]
 
 
-async def test_beside_a_loop_too(run: Runner) -> None:
-    tools = Approver([1])
-    first = await run.sandbox.run_beside(program("echo(5)"), tools)
-    second = await run.sandbox.run_beside(program("echo(5)", first.recorded), tools)
-    assert (first.status, second.status, second.value) == ("suspended", "finished", 5)
-
-
 def test_a_program_may_be_suspended_many_times(run: Runner) -> None:
     tools = Approver(all_calls=True)
     runs = attempts((run.sandbox,), "[echo(n) for n in range(20)]", tools, on_loop=False)
@@ -165,14 +158,6 @@ def test_a_record_of_many_and_large_answers(run: Runner) -> None:
     tools = Approver()
     again = run.sandbox.run(program(source, whole.recorded), tools)
     assert (again.value, told(again), tools.made) == (3_200_000, told(whole), [])
-
-
-async def test_it_is_sent_on_a_loop_too(run: Runner) -> None:
-    source = "sum(len(text) for text in await asyncio.gather(*[echo(str(n) * 3000) for n in range(100)]))"
-    whole = await run.sandbox.run_async(program(source), Approver().awaited)
-    tools = Approver()
-    again = await run.sandbox.run_async(program(source, whole.recorded), tools.awaited)
-    assert (told(again), tools.made) == (told(whole), [])
 
 
 def test_the_record_is_told_as_it_grows(run: Runner) -> None:

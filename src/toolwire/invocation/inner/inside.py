@@ -89,20 +89,18 @@ class Inside:
     @property
     def answers_later(self) -> bool:
         """True if calls of some of these tools need an event loop or give a future."""
-        return self._scope.tools.answers_later or self.is_all_later
-
-    @property
-    def is_all_later(self) -> bool:
-        """True if every call needs an event loop or gives a future, because of the tools or of a middleware."""
-        if not all(map(is_colourless, self._scope.middleware)):
-            return True
-        entries = self._entries()
-        return bool(entries) and all(entry.answers_later for entry in entries)
+        return self._scope.tools.answers_later or self._is_loop_needed
 
     def is_later(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
         entry = self._scope.tools.find(name)
-        return entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+        is_own = entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+        return is_own or self._is_loop_needed
+
+    @property
+    def _is_loop_needed(self) -> bool:
+        """True if a middleware needs an event loop for every call."""
+        return not all(map(is_colourless, self._scope.middleware))
 
     def is_nameable(self, name: str) -> bool:
         """True if a text for the model may name this tool."""

@@ -1,6 +1,6 @@
-"""Decides what a frame, an answer or a clock of one program leads to; the drives read, write, wait and make the calls.
+"""Decides what a frame, an answer or a clock of one program leads to; the drive reads, writes and makes the calls.
 
-It has no descriptor, thread or loop, and its clock is a parameter. So both drives come to the same decisions.
+It has no descriptor, thread or loop, and its clock is a parameter.
 """
 
 from __future__ import annotations

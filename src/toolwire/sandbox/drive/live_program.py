@@ -1,6 +1,6 @@
 """The host's state of one running program: clocks, counters, output, calls, and how it ended.
 
-Both drivers feed it; it has no socket, thread or loop. Times are seconds of a monotonic clock. The program's own clock
+The drive feeds it; it has no socket, thread or loop. Times are seconds of a monotonic clock. The program's own clock
 stands still while at least one call waits for its answer. A program that computes meanwhile is still bounded by its
 processor seconds and its deadline.
 """

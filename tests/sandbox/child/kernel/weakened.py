@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.patience import PATIENCE_S
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.zygote import SCRIPT, Zygotes
 
@@ -37,10 +36,8 @@ def weakened(*changes: tuple[str, str]) -> Iterator[Sandbox]:
             # Reading first: a file that is not there must not be made.
             source = (copy / name).read_text("utf-8")
             (copy / name).write_text(f"{source}\n\n{lines}\n", "utf-8")
-        workers = Workers()
-        with Sandbox(workers, Zygotes(copy / SCRIPT.name)) as sandbox:
+        with Sandbox(Zygotes(copy / SCRIPT.name)) as sandbox:
             yield sandbox
-        workers.close()
 
 
 @functools.cache

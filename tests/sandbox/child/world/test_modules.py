@@ -15,7 +15,6 @@ import pytest
 
 from tests.sandbox.programs import TOOLS, Runner, answer, parameter
 from toolwire import ConfigurationError, Session, ToolRegistry
-from toolwire.runtime.workers import Workers
 from toolwire.sandbox.child.world import dates
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Program, ProgramTool, checked_modules
@@ -115,16 +114,15 @@ def test_a_zone_that_is_not_there_is_not_found_and_no_path_is_followed(run: Runn
 @pytest.fixture
 def started() -> Any:
     """Starts a sandbox whose zygote reads the zones anew."""
-    workers, opened = Workers(), list[Sandbox]()
+    opened: list[Sandbox] = []
 
     def start() -> Sandbox:
-        opened.append(Sandbox(workers))
+        opened.append(Sandbox())
         return opened[-1]
 
     yield start
     for sandbox in opened:
         sandbox.close()
-    workers.close()
 
 
 def test_zones_of_the_tzdata_package_count_where_the_machine_has_none(
