@@ -75,18 +75,19 @@ def _of_html(body: bytes, url: str, charset: str) -> tuple[str, str]:
 
 
 def _visible_part(source: str) -> tuple[str, str]:
-    """Returns the title of a page, and its HTML without what no browser shows.
+    """Returns the title of a page, and its HTML without comments and without what no browser shows.
 
-    The parsers of articles are not those of the HTML standard: they would end a hidden element elsewhere. So they get
-    the tree of one that is, written out again, in which no hidden text is left.
+    The parsers after it do not keep to the HTML standard, and end a hidden element or a comment elsewhere. So they get
+    the tree of a parser that does, written out again, in which no hidden text is left.
     """
-    # The tree of a browser with scripts. Without the option a copy of the chosen `option` is made for each one.
+    # As a browser with scripts. With events, each `option` of a list would copy the chosen one.
     parser = LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS)
-    title = parser.css_first("title")
-    for element in parser.css(NEVER_SHOWN):
-        element.decompose(recursive=False)
-    root = parser.root
-    return "" if title is None else " ".join(title.text().split()), (root and root.html) or ""
+    root, title = parser.root, parser.css_first("title")
+    assert root is not None, "every page has an <html>"
+    comments = [node for node in root.traverse(include_text=True) if node.is_comment_node]
+    for node in (*parser.css(NEVER_SHOWN), *comments):
+        node.decompose(recursive=False)
+    return "" if title is None else " ".join(title.text().split()), root.html or ""
 
 
 def _article(page: str, url: str, size: int) -> str:
