@@ -10,12 +10,27 @@ import pytest
 from toolwire.web import browser, page_texts
 from toolwire.web.page_texts import text_of
 
-ELEMENTS = "template div p b a ul li table tr td dialog script style noscript iframe noembed noframes datalist canvas svg"
+ELEMENTS = (
+    "template div p b a ul li table tr td dialog script style noscript iframe noembed noframes datalist canvas svg"
+)
 PARTS = (
     *(f"<{name}>" for name in ELEMENTS.split()),
     *(f"</{name}>" for name in ELEMENTS.split()),
     *("<template>", "<template>", "</template>", "</div>", "</td>", "</ul>"),
-    *("<p hidden>", "<div hidden=''>", "<!--", "-->", "--!>", "<!-->", "<?", "<p title='", "'>", "</", "<body>", "<head>"),
+    *(
+        "<p hidden>",
+        "<div hidden=''>",
+        "<!--",
+        "-->",
+        "--!>",
+        "<!-->",
+        "<?",
+        "<p title='",
+        "'>",
+        "</",
+        "<body>",
+        "<head>",
+    ),
 )
 SHOWN = """pages => Promise.all(pages.map(page => new Promise(done => {
     const frame = document.createElement('iframe');
