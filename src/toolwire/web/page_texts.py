@@ -16,7 +16,7 @@ NEVER_SHOWN = (
     "template, script, style, noscript, noembed, noframes, iframe, canvas, audio, video, svg, datalist, "
     "dialog:not([open]), [popover], [hidden]:not([hidden='until-found' i])"
 )
-"""Elements whose text no browser shows by itself, as a selector. A script or a style sheet of the page can show some."""
+"""Elements whose text no browser shows by itself, as a selector. A script or a style of the page can show some."""
 SAMPLE_PDF = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"
