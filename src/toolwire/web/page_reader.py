@@ -29,8 +29,8 @@ PAGE_TIMEOUT_S = 30.0
 PAGES_LIMIT = 64
 """Maximum pages that are parsed or wait for it at a time: each holds a thread."""
 CPU_LIMIT_S = 10
-"""Maximum processor seconds of one page, and of them one for each begun megabyte. An article of 1 MB takes half a
-second, or is not searched for longer. A PDF of 1 MB takes as long, packed or not: its text ends at `TEXT_LIMIT`.
+"""Maximum processor seconds of one page: one for each begun megabyte, and no more than these. An article of 1 MB takes
+half a second, or is not searched for longer. So does the longest text of a PDF, however it is packed.
 """
 TEXT_LIMIT = 1_000_000
 """Maximum characters of a page's text: 20 times what `web_fetch` returns by default, and a book."""
