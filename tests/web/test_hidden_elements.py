@@ -98,3 +98,9 @@ async def test_random_pages_have_the_words_that_chromium_shows(whole: bool) -> N
 def test_each_way_to_hide_a_text_hides_it(page: str) -> None:
     assert "hidden" not in read(page)
     assert "shown" in read(page)
+
+
+@pytest.mark.parametrize("start", ["<html hidden><body>", "<html popover><body>", "<body hidden>"])
+def test_a_page_that_is_hidden_as_a_whole_has_its_title_alone(start: str) -> None:
+    page = f"<!DOCTYPE html>{start}<title>A name</title><p>hidden".encode()
+    assert text_of("html", page, "https://example.org/", "") == ("A name", "")

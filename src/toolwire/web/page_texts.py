@@ -14,7 +14,7 @@ from toolwire.web.page_reader import TEXT_LIMIT
 
 NEVER_SHOWN = (
     "template, script, style, noscript, noembed, noframes, iframe, canvas, audio, video, svg, datalist, "
-    "dialog:not([open]), [popover], [hidden]:not([hidden='until-found' i])"
+    "dialog:not([open]), [popover]:not(dialog[open]), [hidden]:not([hidden='until-found' i])"
 )
 """Elements whose text no browser shows by itself, as a selector. A script or a style of the page can show some."""
 SAMPLE_PDF = (
@@ -84,10 +84,13 @@ def _visible_part(source: str) -> tuple[str, str]:
     parser = LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS)
     root, title = parser.root, parser.css_first("title")
     assert root is not None, "every page has an <html>"
+    name = "" if title is None else " ".join(title.text().split())
     comments = [node for node in root.traverse(include_text=True) if node.is_comment_node]
     for node in (*parser.css(NEVER_SHOWN), *comments):
+        if node.mem_id == root.mem_id:
+            return name, ""
         node.decompose(recursive=False)
-    return "" if title is None else " ".join(title.text().split()), root.html or ""
+    return name, root.html or ""
 
 
 def _article(page: str, url: str, size: int) -> str:
