@@ -88,6 +88,7 @@ PAIRS = (
     "trafilatura:WebFetchTool",
     "html_to_markdown:WebFetchTool",
     "pypdfium2:a PDF",
+    "selectolax:WebFetchTool",
 )
 
 

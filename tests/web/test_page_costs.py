@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.processor import at_rest
 from tests.web.test_page_reader import hostile_reader
 from toolwire.vocabulary.work_clock import CALL_DEADLINE
 from toolwire.web import page_reader as module
-from toolwire.web.page_reader import PAGES_LIMIT, PageReader
+from toolwire.web.page_reader import PAGES_LIMIT, TEXT_LIMIT, PageReader
 from toolwire.web.refusals import FetchFailed, PageLimit
 
 SIZE = 1_000_000
@@ -145,3 +146,39 @@ def test_a_page_waits_for_another_until_the_deadline_of_its_call(
     os.killpg(process_id, 9)
     thread.join(PATIENCE_S)
     reader.close()
+
+
+def pdf_of(pages: int, content: bytes, *, padding: int = 0) -> bytes:
+    """Returns a PDF whose pages share one content, which is packed."""
+    packed = zlib.compress(content)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[%b]/Count %d>>" % (b"3 0 R " * pages, pages),
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 599 999]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%b\nendstream" % (len(packed), packed),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    body = b"".join(b"%d 0 obj%bendobj\n" % numbered for numbered in enumerate(objects, 1))
+    return b"%%PDF-1.4\n%%%b\n%btrailer<</Root 1 0 R>>\n" % (b" " * padding, body)
+
+
+DRAWING = b"1.5 2.5 m 3.5 4.5 l S " * 4_000 + b"BT /F 9 Tf 9 9 Td (Word) Tj ET"
+TEXT = b"BT /F 9 Tf 9 990 Td 9 TL %b ET" % (b"(%b) Tj T* " % WORDS.encode() * 60)
+
+
+@pytest.mark.threat(49)
+def test_a_pdf_costs_a_second_for_each_begun_megabyte(reader: PageReader) -> None:
+    before = spent_s(reader)
+    with pytest.raises(PageLimit, match="takes too long to read"):
+        reader.read("pdf", pdf_of(400, DRAWING), url="", charset="")
+    assert spent_s(reader) - before < 3
+    # The control: the same pages have the time of a longer PDF.
+    longer = reader.read("pdf", pdf_of(400, DRAWING, padding=9_000_000), url="", charset="")
+    assert longer.text.count("Word") == 400
+
+
+def test_a_short_pdf_with_a_long_text_is_read(reader: PageReader) -> None:
+    # The longest text that can be read takes twice as long, 0.6 seconds: too near to the limit for a busy machine.
+    page = reader.read("pdf", pdf_of(112, TEXT), url="", charset="")
+    assert page.is_whole
+    assert len(page.text) > TEXT_LIMIT / 2

@@ -11,7 +11,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 Extra = Literal["browser", "fastmcp", "mcp", "postgres", "web", "web,ddgs"]
 """An extra whose packages toolwire imports itself; those of `otel` are imported by the program that sends traces."""
-PAGE_PACKAGES = ("html_to_markdown", "pypdfium2", "trafilatura")
+PAGE_PACKAGES = ("html_to_markdown", "pypdfium2", "selectolax", "trafilatura")
 """Packages of the extra `web` that only the process imports that parses pages."""
 
 

@@ -29,8 +29,8 @@ PAGE_TIMEOUT_S = 30.0
 PAGES_LIMIT = 64
 """Maximum pages that are parsed or wait for it at a time: each holds a thread."""
 CPU_LIMIT_S = 10
-"""Maximum processor seconds of one page: one for each begun megabyte of HTML, and all of them for a PDF, whose content
-is packed. An article of 1 MB takes half a second, or is not searched for longer.
+"""Maximum processor seconds of one page: one for each begun megabyte, and no more than these. An article of 1 MB takes
+half a second, or is not searched for longer. So does the longest text of a PDF, however it is packed.
 """
 TEXT_LIMIT = 1_000_000
 """Maximum characters of a page's text: 20 times what `web_fetch` returns by default, and a book."""
@@ -100,7 +100,7 @@ class PageReader:
             raise PageLimit(_TOO_LATE)
         late = threading.Timer(left_s, _kill, [process])
         late.start()
-        cpu_s = CPU_LIMIT_S if kind == "pdf" else min(max(math.ceil(len(body) / 1_000_000), 1), CPU_LIMIT_S)
+        cpu_s = min(max(math.ceil(len(body) / 1_000_000), 1), CPU_LIMIT_S)
         try:
             return _asked(process, {"kind": kind, "url": url, "charset": charset}, body, cpu_s)
         except OSError as error:

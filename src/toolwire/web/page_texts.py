@@ -1,17 +1,22 @@
-"""HTML and PDF as text. Both parsers are C code on hostile bytes, so only the confined process calls them."""
+"""HTML and PDF as text. The parsers are C code on hostile bytes, so only the confined process calls them."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import html_to_markdown
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import trafilatura
-from lxml import etree  # pyright: ignore
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from toolwire.vocabulary.work_clock import WorkClock
 from toolwire.web.page_reader import TEXT_LIMIT
 
+NEVER_SHOWN = (
+    "template, script, style, noscript, noembed, noframes, iframe, canvas, audio, video, svg, datalist, "
+    "dialog:not([open]), [popover]:not(dialog[open]), [hidden]:not([hidden='until-found' i])"
+)
+"""Elements whose text no browser shows by itself, as a selector. A script or a style of the page can show some."""
 SAMPLE_PDF = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"
@@ -33,10 +38,6 @@ SAMPLE_LIST = b"<html><body><ul><li><a href='/a'>one</a></li></ul></body></html>
 
 class UnreadablePage(Exception):
     """The bytes are not the document that they claim to be."""
-
-
-_LXML = cast("Any", etree)
-"""It has no types."""
 
 
 class _LongSearch(BaseException):
@@ -65,31 +66,40 @@ def text_of(kind: str, body: bytes, url: str, charset: str) -> tuple[str, str]:
 
 
 def _of_html(body: bytes, url: str, charset: str) -> tuple[str, str]:
-    source: bytes | str = body
-    if charset:
-        try:
-            source = body.decode(charset, errors="replace")
-        except (LookupError, ValueError):
-            source = body
-    tree: Any = trafilatura.load_html(source)
-    if tree is None:
-        text = source if isinstance(source, str) else trafilatura.utils.decode_file(source)
-        return "", _whole(text)[:TEXT_LIMIT]
-    # Browsers show none of it, unless a script takes it out.
-    _LXML.strip_elements(tree, "template", with_tail=False)
-    title = " ".join((tree.findtext(".//title") or "").split())
-    # The search changes the tree.
-    whole: str = _LXML.tostring(tree, encoding="unicode", method="html")
-    return title, (_article(tree, url, len(body)) or _whole(whole))[:TEXT_LIMIT]
+    try:
+        source = body.decode(charset, errors="replace") if charset else ""
+    except (LookupError, ValueError):
+        source = ""
+    title, page = _visible_part(source or trafilatura.utils.decode_file(body))
+    return title, (_article(page, url, len(body)) or _whole(page))[:TEXT_LIMIT]
 
 
-def _article(tree: Any, url: str, size: int) -> str:
+def _visible_part(source: str) -> tuple[str, str]:
+    """Returns the title of a page, and its HTML without comments and without what no browser shows.
+
+    The parsers after it do not keep to the HTML standard, and end a hidden element or a comment elsewhere. So they get
+    the tree of a parser that does, written out again, in which no hidden text is left.
+    """
+    # As a browser with scripts. With events, each `option` of a list would copy the chosen one.
+    parser = LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS)
+    root, title = parser.root, parser.css_first("title")
+    assert root is not None, "every page has an <html>"
+    name = "" if title is None else " ".join(title.text().split())
+    comments = [node for node in root.traverse(include_text=True) if node.is_comment_node]
+    for node in (*parser.css(NEVER_SHOWN), *comments):
+        if node.mem_id == root.mem_id:
+            return name, ""
+        node.decompose(recursive=False)
+    return name, root.html or ""
+
+
+def _article(page: str, url: str, size: int) -> str:
     """Returns the article of a page; empty if it has none, or if the search takes too long."""
     global _search
     _search = WorkClock(size)
     try:
         found = trafilatura.extract(
-            tree, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
+            page, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
         )
         _search = None
     except _LongSearch:
@@ -97,9 +107,9 @@ def _article(tree: Any, url: str, size: int) -> str:
     return found or ""
 
 
-def _whole(source: str) -> str:
+def _whole(page: str) -> str:
     """Returns all the text of a page, menus included."""
-    return (html_to_markdown.convert(source).content or "").strip()
+    return (html_to_markdown.convert(page).content or "").strip()
 
 
 def _of_pdf(body: bytes) -> tuple[str, str]:
