@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from collections.abc import Generator
 from typing import Any
 
@@ -39,9 +40,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Freezes the collected tests and the imported modules: otherwise each full collection goes through all of them,
     which takes a second of processor time."""
-    gc.collect()
     gc.freeze()
     gc.enable()
+    if "toolwire.journal.database.database" in sys.modules:
+        from tests.journal.new_files import copy_first_schema
+
+        copy_first_schema()
 
 
 @pytest.hookimpl(wrapper=True)
