@@ -82,8 +82,9 @@ class Environment:
         self.check(str(UV), "pip", "install", "-q", "--python", str(self.bin / "python"), "-c", pins, *packages)
 
     def variables(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The variables of a newcomer's process."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        """The variables of a newcomer's process. Python compiles what is imported; uv would compile all packages."""
+        ours = ("PYTHON", "VIRTUAL_ENV", "UV_COMPILE_BYTECODE")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return {**kept, "COLUMNS": str(COLUMNS), "TOOLWIRE_KEY": "00" * 32, **(more or {})}
 
     def run(self, *command: str, stdin: str = "", more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
