@@ -84,10 +84,8 @@ lint: setup  ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
-types-elsewhere: setup  ## the types for macOS and Windows, without the files that run on Linux alone: two minutes
-	@for platform in Darwin Windows; do \
-		echo "types on $$platform"; \
-		$(BIN)/pyright --project tests/elsewhere/pyright.json --pythonplatform $$platform || exit; done
+types-elsewhere: setup  ## the types for macOS and Windows, of the files that may have others there
+	$(BIN)/python -m tests.elsewhere.platform_types
 
 check: lint  ## the same, and layers, mutants that fit: seconds
 	$(BIN)/python -m pytest -q tests/architecture tests/seeds/test_mutants.py::test_every_mutant_fits_the_source
