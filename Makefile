@@ -82,11 +82,13 @@ test-elsewhere:  ## the core of the suite on any interpreter: make test-elsewher
 lint: setup  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
+	$(BIN)/pyright $(PYRIGHT_OPTIONS)
 
 types-elsewhere: setup  ## the types for macOS and Windows, of the files that may have others there
 	$(BIN)/python -m tests.elsewhere.platform_types
 
+# Two threads take more of the processor together, so they are not for a run beside the suite.
+check: PYRIGHT_OPTIONS := --threads 2
 check: lint  ## the same, and layers, mutants that fit: seconds
 	$(BIN)/python -m pytest -q tests/architecture tests/seeds/test_mutants.py::test_every_mutant_fits_the_source
 

@@ -1,7 +1,7 @@
 """One module knows the operating system; the names of Linux are written there, and in a few files that run on it alone.
 
-`tests/elsewhere/pyright.json` lists those files. `make types-elsewhere` checks the types of all others for macOS and
-Windows.
+`tests/elsewhere/pyright.json` lists those files. `make types-elsewhere` checks the types of the others for macOS and
+Windows, where these may differ.
 """
 
 from __future__ import annotations
