@@ -7,6 +7,7 @@ pyright.json that run on Linux alone are left out.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,19 +28,30 @@ def may_differ(module: Module) -> bool:
     return KNOWS in (module.name, *module.imports) or any("sys.platform" in stub_text(name) for name in standard)
 
 
-def check(platform: str) -> int:
-    """Runs pyright for a platform, and returns its exit code."""
+def check(platform: str) -> bool:
+    """Runs pyright for a platform, prints its complaints, and returns whether there are any."""
     settings = json.loads(SETTINGS.read_text())
     excluded = [(SETTINGS.parent / path).resolve() for path in settings["exclude"]]
     files = [module.path for module in modules() if may_differ(module)]
     included = [path for path in files if not any(path.is_relative_to(each) for each in excluded)]
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "pyrightconfig.json"
-        own = {"include": list(map(str, included)), "exclude": [], "strict": [str(PACKAGE)], "venvPath": str(ROOT)}
-        project.write_text(json.dumps({**settings, **own}))
-        print(f"types on {platform}: {len(included)} of {len(modules())} files", flush=True)
-        command = [Path(sys.executable).with_name("pyright"), "--project", project, "--pythonplatform", platform]
-        return subprocess.run(command, check=False).returncode
+        # pyright takes relative paths alone.
+        own = {
+            "include": [os.path.relpath(path, folder) for path in included],
+            "exclude": [],
+            "strict": [os.path.relpath(PACKAGE, folder)],
+            "venvPath": os.path.relpath(ROOT, folder),
+        }
+        (project := Path(folder) / "pyrightconfig.json").write_text(json.dumps({**settings, **own}))
+        command = [Path(sys.executable).with_name("pyright"), "--outputjson", "--project", project]
+        done = subprocess.run([*command, "--pythonplatform", platform], stdout=subprocess.PIPE, check=False, text=True)
+    said = json.loads(done.stdout)
+    for one in said["generalDiagnostics"]:
+        print(f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}")
+    count = said["summary"]["filesAnalyzed"]
+    print(f"types on {platform}: {count} of {len(modules())} files", flush=True)
+    assert count == len(included), done.stdout
+    return bool(said["generalDiagnostics"])
 
 
 if __name__ == "__main__":

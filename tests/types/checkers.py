@@ -16,10 +16,10 @@ CACHE = ROOT / ".mypy_cache"
 """Kept between runs: the first run takes ten times as long."""
 MYPY = """
 [mypy]
-[mypy-anthropic.*,google.*,openai.*]
+[mypy-anthropic.*,fastmcp.*,google.*,openai.*]
 follow_imports = skip
 """
-"""mypy reads each SDK of a provider whole, which takes longer than all else. pyright checks the uses of the SDKs."""
+"""mypy reads these packages whole, which takes longer than all else. pyright checks their uses."""
 
 Complaints = dict[str, list[tuple[int, str]]]
 """The line and rule of each complaint, by file name."""
