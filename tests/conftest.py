@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine makes single examples slow; how long things may take is tested where it is a claim.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make fuzz` has more examples.
+settings.register_profile("suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
