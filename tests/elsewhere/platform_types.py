@@ -40,6 +40,8 @@ def check(platform: str) -> bool:
             "include": [os.path.relpath(path, folder) for path in included],
             "exclude": [],
             "strict": [os.path.relpath(PACKAGE, folder)],
+            # Otherwise our modules that are not included count as those of another package.
+            "extraPaths": [os.path.relpath(PACKAGE.parent, folder)],
             "venvPath": os.path.relpath(ROOT, folder),
         }
         (project := Path(folder) / "pyrightconfig.json").write_text(json.dumps({**settings, **own}))

@@ -13,7 +13,7 @@ from tests.cli.test_wrong_command_lines import FILES, WRONG
 from tests.documents.pages import PAGES, blocks_of, said_by, text_of
 from tests.documents.test_pages import PLAIN
 from tests.examples.test_agents import ANSWER, EXAMPLES, SCRIPTS
-from tests.newcomer.environment import COLUMNS, Environment, build_wheel
+from tests.newcomer.environment import COLUMNS, EACH_LIMIT_S, Environment, build_wheel
 from tests.protocols.providers import provider
 from toolwire import __version__
 
@@ -30,6 +30,7 @@ INSTALLS = {
 }
 """Pages that need more than the package, each with the words in which it says so."""
 SDKS = ("openai", "anthropic", "google-genai")
+pytestmark = pytest.mark.timeout(2 * EACH_LIMIT_S)
 
 
 @pytest.fixture(scope="module")
