@@ -82,13 +82,13 @@ test-elsewhere:  ## the core of the suite on any interpreter: make test-elsewher
 lint: setup  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
+	$(BIN)/pyright $(PYRIGHT_OPTIONS)
 
-types-elsewhere: setup  ## the types for macOS and Windows, without the files that run on Linux alone: two minutes
-	@for platform in Darwin Windows; do \
-		echo "types on $$platform"; \
-		$(BIN)/pyright --project tests/elsewhere/pyright.json --pythonplatform $$platform || exit; done
+types-elsewhere: setup  ## the types for macOS and Windows, of the files that may have others there
+	$(BIN)/python -m tests.elsewhere.platform_types
 
+# Two threads take more of the processor together, so they are not for a run beside the suite.
+check: PYRIGHT_OPTIONS := --threads 2
 check: lint  ## the same, and layers, mutants that fit: seconds
 	$(BIN)/python -m pytest -q tests/architecture tests/seeds/test_mutants.py::test_every_mutant_fits_the_source
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from collections.abc import Generator
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine makes single examples slow; how long things may take is tested where it is a claim.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make fuzz` has more examples.
+settings.register_profile("suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
@@ -39,9 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Freezes the collected tests and the imported modules: otherwise each full collection goes through all of them,
     which takes a second of processor time."""
-    gc.collect()
     gc.freeze()
     gc.enable()
+    if "toolwire.journal.database.database" in sys.modules:
+        from tests.journal.new_files import copy_first_schema
+
+        copy_first_schema()
 
 
 @pytest.hookimpl(wrapper=True)

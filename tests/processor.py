@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 ROUNDS = 25
 LEAST_ROUNDS = 2
+CLEAR = 1.5
+"""A ratio that is so many times less than enough needs no second round: one disturbance does not hide that much."""
 LINEAR = 7.3
 """Most growth for four times the input: 2.7 for each doubling. Linear work has 4, quadratic work 16.
 
@@ -42,7 +44,7 @@ def ratio(
         least_base = min(least_base, base())
         least_cost = min(least_cost, cost())
         found = least_cost / max(least_base, floor)
-        if number >= least_rounds and found <= enough:
+        if found <= enough / CLEAR or (found <= enough and number >= least_rounds):
             break
     return found
 

@@ -21,7 +21,7 @@ ABSENT = ("fcntl", "grp", "msvcrt", "pty", "pwd", "resource", "syslog", "termios
 @cache
 def names_of(module: str, system: System) -> frozenset[str]:
     """The names that the stub of a module defines on a system; those of a module that is not there are none."""
-    return frozenset(_names(_stub(module).body, system))
+    return frozenset(_names(ast.parse(stub_text(module)).body, system))
 
 
 def lacking(module: str, system: System) -> frozenset[str]:
@@ -29,13 +29,17 @@ def lacking(module: str, system: System) -> frozenset[str]:
     return names_of(module, "linux") - names_of(module, system)
 
 
-def _stub(module: str) -> ast.Module:
+@cache
+def stub_text(module: str) -> str:
+    """The stub of a module of the standard library; empty if there is none, as for a name inside a module."""
     spec = find_spec("mypy")
     assert spec is not None
     assert spec.origin is not None
-    folder = Path(spec.origin).parent / "typeshed" / "stdlib"
-    package = folder / module / "__init__.pyi"
-    return ast.parse((package if package.exists() else folder / f"{module}.pyi").read_text("utf-8"))
+    path = (Path(spec.origin).parent / "typeshed" / "stdlib").joinpath(*module.split("."))
+    for file in (path / "__init__.pyi", path.with_suffix(".pyi")):
+        if file.exists():
+            return file.read_text("utf-8")
+    return ""
 
 
 def _names(body: list[ast.stmt], system: System) -> Iterator[str]:

@@ -273,13 +273,56 @@ def test_an_owner_that_looks_only_today_cannot_say_that_it_was_not_done(shop: Sh
     assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("unknown_outcome", [5])
 
 
-def test_an_owner_who_does_not_know_lets_nothing_run(shop: Shop) -> None:
+def test_an_owner_who_does_not_know_lets_nothing_run(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     def reconcile(key: str) -> str:
         raise ConnectionError(key)
 
     shop.offer(reconcile=reconcile)
     shop.crash()
     assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("unknown_outcome", [5])
+    (record,) = [record for record in caplog.records if record.name == "toolwire.ledger"]
+    assert record.getMessage().startswith("reconcile of 'send' failed on key r_1:r_1:")
+    assert record.exc_info is not None
+
+
+def test_a_lost_call_that_is_denied_today_is_not_asked_about(shop: Shop) -> None:
+    entry = shop.offer()
+    shop.crash()
+    entry.permission = "deny"
+    shop.world.approver = approves
+    assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("denied", [5])
+
+
+def test_a_call_of_a_stopped_run_that_began_before_may_have_run(shop: Shop) -> None:
+    shop.offer()
+    shop.crash()
+    shop.world.run = Run()
+    shop.world.run.stopped = "enough"
+    assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("unknown_outcome", [5])
+
+
+def test_a_recorded_result_of_a_stopped_run_comes_back(shop: Shop) -> None:
+    shop.offer()
+    shop.open()
+    shop.world.call("send", amount=5)
+    shop.open()
+    shop.world.run = Run()
+    shop.world.run.stopped = "enough"
+    assert (shop.world.call("send", amount=5).text, shop.sent) == ("sent 5", [5])
+
+
+def test_a_call_that_cannot_be_recorded_does_not_run(shop: Shop) -> None:
+    used: list[Any] = []
+
+    def use(thing: Any) -> None:
+        """Uses."""
+        used.append(thing)
+
+    shop.world.add(use)
+    shop.open()
+    result = shop.world.call("use", thing=object())
+    reason = "a value of type object cannot be written as JSON at thing"
+    assert (result.error, used) == (f"The arguments of 'use' cannot be recorded: {reason}.", [])
 
 
 def test_a_person_may_have_a_lost_call_run_again(shop: Shop) -> None:

@@ -36,9 +36,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
         return
     server: Server = request.getfixturevalue("server")
     name = f"t{secrets.token_hex(6)}"
-    server.create(name)
+    server.create(name, is_new="is_new" in request.fixturenames)
     yield server.url(name)
     server.drop(name)
+
+
+@pytest.fixture
+def is_new() -> None:
+    """For a test whose database must not have its tables yet."""
 
 
 @pytest.fixture

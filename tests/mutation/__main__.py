@@ -11,13 +11,13 @@ from .generated import load, try_file
 
 
 def main() -> int:
-    files = {nearest.name: nearest for nearest in load()}
+    files = {broken.name: broken for broken in load()}
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"files from src/toolwire: {', '.join(files)}")
     parser.add_argument("--children", type=int, default=2, help="mutants at a time (default: %(default)s)")
     options = parser.parse_args()
     if unknown := set(options.names) - files.keys():
-        parser.error(f"nearest.toml does not list {', '.join(sorted(unknown))}")
+        parser.error(f"layers.toml does not list {', '.join(sorted(unknown))}")
     names = options.names or list(files)
     if len(names) > 1:
         command = [sys.executable, "-m", "tests.mutation", f"--children={options.children}"]

@@ -1,4 +1,4 @@
-"""Breaks one source file in every way that mutmut knows, and counts the mutants that its nearest tests kill.
+"""Breaks one source file in every way that mutmut knows, and counts the mutants that the tests of its layer kill.
 
 mutmut mutates a copy of the source below `mutants/` and runs each mutant in a fork, with only the tests that enter the
 mutated function. Three kinds of mutants are left out, because they change no behaviour: another wording of a text (a
@@ -24,7 +24,7 @@ from mutmut.mutation.diff_apply import get_diff_for_mutant
 
 from .once import CollectingOnce
 
-NEAREST = Path(__file__).with_name("nearest.toml")
+LAYERS = Path(__file__).with_name("layers.toml")
 MUTANTS = Path("mutants")
 LEAST_KILLED = 0.95
 """The least part of a file's mutants that must die, without the listed equivalent ones."""
@@ -48,8 +48,8 @@ class Equivalent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest:
-    """One source file, from `src/toolwire`, with its nearest tests and its equivalent mutants."""
+class Broken:
+    """One source file, from `src/toolwire`, with the tests of its layer and its equivalent mutants."""
 
     name: str
     tests: tuple[str, ...]
@@ -74,10 +74,10 @@ class Score:
         return self.killed >= LEAST_KILLED * (self.total - self.equivalent) and not self.unused
 
 
-def load(file: Path = NEAREST) -> tuple[Nearest, ...]:
+def load(file: Path = LAYERS) -> tuple[Broken, ...]:
     """Returns the files in their order. An unknown or missing key is a TypeError."""
     return tuple(
-        Nearest(
+        Broken(
             **{
                 **entry,
                 "tests": tuple(entry["tests"]),
@@ -113,9 +113,9 @@ def _strict(call: libcst.Call) -> str:
     return libcst.Module([]).code_for_node(found[0]) if found else ""
 
 
-def score(nearest: Nearest, codes: dict[str, int], changes: dict[str, tuple[str, str]]) -> Score:
+def score(broken: Broken, codes: dict[str, int], changes: dict[str, tuple[str, str]]) -> Score:
     """Counts the mutants by their codes. `changes` has the changed lines of each survivor."""
-    known = {(each.old, each.new): each for each in nearest.equivalent}
+    known = {(each.old, each.new): each for each in broken.equivalent}
     listed = {name for name in changes if changes[name] in known}
     return Score(
         total=len(codes),
@@ -125,20 +125,20 @@ def score(nearest: Nearest, codes: dict[str, int], changes: dict[str, tuple[str,
     )
 
 
-def try_file(nearest: Nearest, children: int) -> Score:
+def try_file(broken: Broken, children: int) -> Score:
     """Runs mutmut for one file. It imports the package and its tests, so each file needs a process of its own."""
     shutil.rmtree(MUTANTS, ignore_errors=True)
-    path = f"src/toolwire/{nearest.name}"
+    path = f"src/toolwire/{broken.name}"
     configuration._config = replace(
-        configuration.config(), only_mutate=[path], pytest_add_cli_args_test_selection=list(nearest.tests)
+        configuration.config(), only_mutate=[path], pytest_add_cli_args_test_selection=list(broken.tests)
     )
     behaviour_only()
     mutmut.get_mutant_runner = CollectingOnce
     mutmut._run((), children)
     codes = json.loads((MUTANTS / f"{path}.meta").read_text(encoding="utf-8"))["exit_code_by_key"]
     if untried := [name for name, code in codes.items() if code is None]:
-        raise RuntimeError(f"mutmut did not try {len(untried)} mutants of {nearest.name}, first {untried[0]}")
-    return score(nearest, codes, {name: _change(name, path) for name, code in codes.items() if code in SURVIVED})
+        raise RuntimeError(f"mutmut did not try {len(untried)} mutants of {broken.name}, first {untried[0]}")
+    return score(broken, codes, {name: _change(name, path) for name, code in codes.items() if code in SURVIVED})
 
 
 def _change(name: str, path: str) -> tuple[str, str]:

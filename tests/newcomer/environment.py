@@ -15,6 +15,8 @@ from tests.patience import PATIENCE_S
 
 UV = Path(sys.executable).with_name("uv")
 COLUMNS = 80
+EACH_LIMIT_S = 15 * PATIENCE_S
+"""Seconds for all tasks of one process; a machine at rest needs half a minute."""
 
 RUN_EACH = """
 import gc, importlib, json, os, pathlib, pkgutil, sys, tempfile
@@ -82,11 +84,14 @@ class Environment:
         self.check(str(UV), "pip", "install", "-q", "--python", str(self.bin / "python"), "-c", pins, *packages)
 
     def variables(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The variables of a newcomer's process."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        """The variables of a newcomer's process. Python compiles what is imported; uv would compile all packages."""
+        ours = ("PYTHON", "VIRTUAL_ENV", "UV_COMPILE_BYTECODE")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return {**kept, "COLUMNS": str(COLUMNS), "TOOLWIRE_KEY": "00" * 32, **(more or {})}
 
-    def run(self, *command: str, stdin: str = "", more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+    def run(
+        self, *command: str, stdin: str = "", more: Mapping[str, str] | None = None, limit_s: float = 4 * PATIENCE_S
+    ) -> tuple[int, str, str]:
         """Runs a command; its exit code, output and errors."""
         done = subprocess.run(
             command,
@@ -95,7 +100,7 @@ class Environment:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=4 * PATIENCE_S,
+            timeout=limit_s,
             check=False,
         )
         return done.returncode, done.stdout, done.stderr
@@ -111,12 +116,13 @@ class Environment:
         Each has a folder of its own with its `files`. Returns their exit codes, output and errors.
         """
         given = json.dumps([{"files": {}, **task} for task in tasks])
-        code, output, errors = self.python("-c", RUN_EACH, stdin=given, more=more)
+        python = str(self.bin / "python")
+        code, output, errors = self.run(python, "-c", RUN_EACH, stdin=given, more=more, limit_s=EACH_LIMIT_S)
         assert (code, errors) == (0, "")
         return [(code, said, told) for code, said, told in json.loads(output)]
 
-    def python(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
-        return self.run(str(self.bin / "python"), *arguments, stdin=stdin, more=more)
+    def python(self, *arguments: str, more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+        return self.run(str(self.bin / "python"), *arguments, more=more)
 
     def at_terminal(
         self, *arguments: str, typed: Sequence[str], more: Mapping[str, str] | None = None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
+from tests.cli.test_help_pages import ALL as COMMANDS
 from tests.cli.test_wrong_command_lines import FILES, WRONG
 from tests.documents.pages import PAGES, blocks_of, said_by, text_of
 from tests.documents.test_pages import PLAIN
 from tests.examples.test_agents import ANSWER, EXAMPLES, SCRIPTS
-from tests.newcomer.environment import COLUMNS, Environment, build_wheel
+from tests.newcomer.environment import COLUMNS, EACH_LIMIT_S, Environment, build_wheel
 from tests.protocols.providers import provider
 from toolwire import __version__
 
@@ -29,6 +30,7 @@ INSTALLS = {
 }
 """Pages that need more than the package, each with the words in which it says so."""
 SDKS = ("openai", "anthropic", "google-genai")
+pytestmark = pytest.mark.timeout(2 * EACH_LIMIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -40,23 +42,47 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return environment
 
 
-def wrong_pages(newcomer: Environment, pages: list[str], more: Mapping[str, str]) -> dict[str, object]:
-    """The pages whose blocks fail, or print another text than their comments say."""
-    ended = newcomer.each([{"blocks": blocks_of(page)} for page in pages], more)
-    return {
-        page: end
-        for page, end in zip(pages, ended, strict=True)
-        if end[0] != 0 or (page in PLAIN and end[1] != said_by(page))
-    }
-
-
 PAGES_WITH_CODE = [page for page in PAGES if blocks_of(page)]
+WRONG_HERE = WRONG[::3]
+"""The command lines that go wrong here. `tests/cli` has all of them, with the packages of all extras."""
+
+End = tuple[int, str, str]
+"""The exit code, the output and the errors of a process."""
 
 
-def test_the_package_alone_runs_every_page_that_names_no_other(newcomer: Environment) -> None:
-    pages = [page for page in PAGES_WITH_CODE if page not in INSTALLS]
-    assert len(pages) > 10
-    assert wrong_pages(newcomer, pages, {}) == {}
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """The ends of all that the package alone was asked to do. They are run from one process, which starts slowly."""
+
+    pages: dict[str, End]
+    helps: dict[tuple[str, ...], End]
+    wrong: dict[str, End]
+
+
+@pytest.fixture(scope="module")
+def ended(newcomer: Environment) -> Ended:
+    tasks: list[dict[str, object]] = [
+        *({"blocks": blocks_of(page)} for page in PAGES_WITH_CODE),
+        *({"words": [*words, "--help"]} for words in COMMANDS),
+        *({"words": shlex.split(line), "files": FILES} for line, _, _ in WRONG_HERE),
+    ]
+    ends = iter(newcomer.each(tasks))
+    return Ended(
+        pages={page: next(ends) for page in PAGES_WITH_CODE},
+        helps={words: next(ends) for words in COMMANDS},
+        wrong={line: next(ends) for line, _, _ in WRONG_HERE},
+    )
+
+
+def wrong_pages(ends: Mapping[str, End]) -> dict[str, End]:
+    """The pages whose blocks fail, or print another text than their comments say."""
+    return {page: end for page, end in ends.items() if end[0] != 0 or (page in PLAIN and end[1] != said_by(page))}
+
+
+def test_the_package_alone_runs_every_page_that_names_no_other(ended: Ended) -> None:
+    assert len(ended.pages) - len(INSTALLS) > 10
+    # The control: without their packages, no page runs that names one.
+    assert set(wrong_pages(ended.pages)) == set(INSTALLS), wrong_pages(ended.pages)
 
 
 def test_the_script_of_the_wheel_starts(newcomer: Environment) -> None:
@@ -65,39 +91,24 @@ def test_the_script_of_the_wheel_starts(newcomer: Environment) -> None:
     assert newcomer.run(toolwire, "fly")[0] == 2
 
 
-def test_every_command_helps_within_the_terminal(newcomer: Environment) -> None:
-    found: list[list[str]] = []
-    level: list[list[str]] = [[]]
-    while level:
-        pages = newcomer.each([{"words": [*words, "--help"]} for words in level])
-        wide = [line for _, page, _ in pages for line in page.splitlines() if len(line) > COLUMNS]
-        assert ([code for code, _, _ in pages], wide) == ([0] * len(level), [])
-        found += level
-        level = [[*words, name] for words, (_, page, _) in zip(level, pages, strict=True) for name in commands_on(page)]
-    assert len(found) > 15
+def test_every_command_helps_within_the_terminal(ended: Ended) -> None:
+    wide = [line for _, page, _ in ended.helps.values() for line in page.splitlines() if len(line) > COLUMNS]
+    assert ({words: end for words, end in ended.helps.items() if end[0] != 0}, wide) == ({}, [])
 
 
-def commands_on(page: str) -> list[str]:
-    """The commands that a help page lists."""
-    _, _, commands = page.partition("\nCommands:\n")
-    return re.findall(r"^  ([a-z]+)  ", commands.partition("\n\n")[0], re.MULTILINE)
-
-
-def test_a_wrong_command_line_ends_with_its_exit_code(newcomer: Environment) -> None:
-    ended = newcomer.each([{"words": shlex.split(line), "files": FILES} for line, _, _ in WRONG])
+def test_a_wrong_command_line_ends_with_its_exit_code(ended: Ended) -> None:
     wrong = {
         line: (code, output, errors)
-        for (line, expected, _), (code, output, errors) in zip(WRONG, ended, strict=True)
+        for (line, expected, _), (code, output, errors) in zip(WRONG_HERE, ended.wrong.values(), strict=True)
         # A command of an extra ends with the line that installs it.
         if (code != expected and "pip install" not in errors) or "Traceback" in output + errors
     }
     assert wrong == {}
-    assert len(WRONG) >= 40
 
 
-def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environment) -> None:
+def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environment, ended: Ended) -> None:
+    """It asks for `ended`, so that what must run without these packages has run before they are installed."""
     assert {page: words in text_of(page) for page, words in INSTALLS.items()} == dict.fromkeys(INSTALLS, True)
-    assert set(wrong_pages(newcomer, list(INSTALLS), {})) == set(INSTALLS)  # The control: without them, no page runs.
     newcomer.install(*SDKS, f"toolwire[fastmcp,mcp,otel,web] @ {newcomer.wheel.as_uri()}")
     with provider() as server:
         reach = {
@@ -105,7 +116,8 @@ def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environm
             **{f"{name}_API_KEY": "k" for name in ("OPENAI", "ANTHROPIC", "GEMINI")},
         }
         server.script = list(SCRIPTS["openai_agent"])
-        assert wrong_pages(newcomer, list(INSTALLS), reach) == {}
+        ends = newcomer.each([{"blocks": blocks_of(page)} for page in INSTALLS], reach)
+        assert wrong_pages(dict(zip(INSTALLS, ends, strict=True))) == {}
         for name, script in SCRIPTS.items():
             server.script = list(script)
             assert newcomer.python(str(EXAMPLES / f"{name}.py"), more=reach) == (0, f"{ANSWER}\n", "")

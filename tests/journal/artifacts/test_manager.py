@@ -26,7 +26,7 @@ from toolwire.journal.artifacts.artifact import ARTIFACT_LIMIT_BYTES
 from toolwire.journal.ledger.parts import ABANDONED_S, PART_BYTES, Parts
 
 WRITERS = 8
-EDITS = 25
+EDITS = 10
 """Edits of each writer; `make soak` makes 500."""
 
 

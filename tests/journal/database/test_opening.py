@@ -87,6 +87,7 @@ def test_every_connection_writes_through_and_waits(tmp_path: Path) -> None:
     assert strict == [("alembic_version",), ("sqlite_schema",), ("sqlite_temp_schema",)]
 
 
+@pytest.mark.usefixtures("is_new")
 def test_migrations_make_the_tables_that_queries_name(store: Store) -> None:
     def differences(connection: Any) -> Any:
         return compare_metadata(MigrationContext.configure(connection), METADATA)
@@ -110,6 +111,7 @@ def test_a_newer_schema_is_not_touched(url: str) -> None:
     assert refused.value.code == "schema_too_new"
 
 
+@pytest.mark.usefixtures("is_new")
 def test_processes_that_open_a_new_store_at_once_make_it_once(url: str) -> None:
     def use() -> None:
         with Store.open(url) as mine:

@@ -26,7 +26,7 @@ from toolwire.vocabulary.run_step import InDoubtStep
 @pytest.mark.threat(16, 58)
 def test_an_answered_record_survives_the_kill(url: str) -> None:
     # `make soak` kills a thousand.
-    kills = 20 if url.startswith("sqlite") else 10
+    kills = 10 if url.startswith("sqlite") else 5
     toll = kill_loop(url, kills, seed=1)
     assert (toll.kills, toll.lost) == (kills, 0)
     assert toll.acked > 10 * kills

@@ -34,6 +34,12 @@ def local(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
+def remote(shared_servers: dict[str, HttpServer]) -> dict[str, Any]:
+    """An entry of a server that runs already. Starting one takes two seconds of the processor."""
+    return {"type": "http", "url": shared_servers[""].url}
+
+
+@pytest.fixture
 def registry() -> Generator[ToolRegistry]:
     made = ToolRegistry()
     yield made
@@ -67,15 +73,15 @@ def test_a_toml_file_is_read_too(tmp_path: Path) -> None:
 
 
 def test_a_bad_server_is_off_with_its_reason_and_the_others_are_on(
-    tmp_path: Path, local: dict[str, Any], registry: ToolRegistry, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, remote: dict[str, Any], registry: ToolRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "mcp.json"
     entries = {
-        "good": local,
+        "good": remote,
         "bad name": NPX,
         "gone": {"command": "/nonexistent/server"},
         "token": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}},
-        "choice": {**local, "includeTools": ["add", "fly"]},
+        "choice": {**remote, "includeTools": ["add", "fly"]},
     }
     path.write_text(json.dumps({"mcpServers": entries}))
     with caplog.at_level(logging.WARNING, "toolwire.registry"):
@@ -91,16 +97,16 @@ def test_a_bad_server_is_off_with_its_reason_and_the_others_are_on(
     assert told == {str(problem) for problem in found.values()}
 
 
-def test_tools_are_chosen_and_put_into_a_group(local: dict[str, Any]) -> None:
+def test_tools_are_chosen_and_put_into_a_group(remote: dict[str, Any]) -> None:
     toolkit = Toolkit()
     toolkit.create_tool_group("remote", "Tools of servers.", active=True)
     try:
         assert (
-            toolkit.register_mcp_server({"mcpServers": {"s": {**local, "includeTools": ["add"]}}}, group_name="remote")
+            toolkit.register_mcp_server({"mcpServers": {"s": {**remote, "includeTools": ["add"]}}}, group_name="remote")
             == []
         )
         assert list(toolkit.tools) == ["s/add"]
-        left_out = {"mcpServers": {"t": {**local, "excludeTools": ["add"]}}}
+        left_out = {"mcpServers": {"t": {**remote, "excludeTools": ["add"]}}}
         assert toolkit.register_mcp_server(left_out, group_name="remote") == []
         assert "t/add" not in toolkit.tools
         assert any(name.startswith("t/") for name in toolkit.tools)
@@ -108,9 +114,9 @@ def test_tools_are_chosen_and_put_into_a_group(local: dict[str, Any]) -> None:
         toolkit.remove_mcp_servers(["s", "t"])
 
 
-def test_an_unknown_group_is_refused_before_anything_starts(local: dict[str, Any], registry: ToolRegistry) -> None:
+def test_an_unknown_group_is_refused_before_anything_starts(remote: dict[str, Any], registry: ToolRegistry) -> None:
     with pytest.raises(RegistrationError, match="only a toolkit has groups"):
-        registry.register_mcp_server({"mcpServers": {"s": local}}, group_name="remote")
+        registry.register_mcp_server({"mcpServers": {"s": remote}}, group_name="remote")
 
 
 @pytest.mark.parametrize(
@@ -166,9 +172,9 @@ def test_a_bad_entry_names_its_key_and_what_to_write(entry: object, why: str) ->
 
 
 @pytest.mark.parametrize("key", ["alwaysAllow", "autoApprove", "trust"])
-def test_a_grant_in_a_file_grants_nothing_and_says_so(key: str, local: dict[str, Any], registry: ToolRegistry) -> None:
+def test_a_grant_in_a_file_grants_nothing_and_says_so(key: str, remote: dict[str, Any], registry: ToolRegistry) -> None:
     granted: object = True if key == "trust" else ["add"]
-    [problem] = registry.register_mcp_server({"mcpServers": {"s": {**local, key: granted}}})
+    [problem] = registry.register_mcp_server({"mcpServers": {"s": {**remote, key: granted}}})
     assert problem.place == f"config: mcpServers.s.{key}"
     assert str(problem).endswith("The MCP server 's' is on")
     result = registry.invoke("s/add", {"a": 1, "b": 2})
