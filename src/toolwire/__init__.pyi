@@ -1,70 +1,21 @@
 from toolwire import middleware as middleware
 from toolwire import protocols as protocols
 from toolwire.agent.agent import Agent as Agent
-from toolwire.agent.result import AgentEvent as AgentEvent
-from toolwire.agent.result import AgentResult as AgentResult
 from toolwire.agent.result import Budget as Budget
 from toolwire.agent.team import AgentTeam as AgentTeam
-from toolwire.agent.team import CallSubagentTool as CallSubagentTool
-from toolwire.agent.team import make_subagent_tool as make_subagent_tool
-from toolwire.catalogue.groups import ToolGroup as ToolGroup
 from toolwire.definition.parameters import ToolParameter as ToolParameter
-from toolwire.facade.built_in.artifact_tools import CreateArtifactTool as CreateArtifactTool
-from toolwire.facade.built_in.artifact_tools import DiffArtifactTool as DiffArtifactTool
-from toolwire.facade.built_in.artifact_tools import ListArtifactsTool as ListArtifactsTool
-from toolwire.facade.built_in.artifact_tools import ReadArtifactTool as ReadArtifactTool
-from toolwire.facade.built_in.artifact_tools import RestoreArtifactTool as RestoreArtifactTool
-from toolwire.facade.built_in.artifact_tools import RewriteArtifactTool as RewriteArtifactTool
-from toolwire.facade.built_in.artifact_tools import UpdateArtifactTool as UpdateArtifactTool
-from toolwire.facade.built_in.artifact_tools import create_artifact_tools as create_artifact_tools
-from toolwire.facade.built_in.box import built_in_tools as built_in_tools
-from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
-from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
-from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
-from toolwire.facade.built_in.file_tools import FileDomainService as FileDomainService
-from toolwire.facade.built_in.file_tools import delete_file as delete_file
-from toolwire.facade.built_in.file_tools import edit_file as edit_file
-from toolwire.facade.built_in.file_tools import list_directory as list_directory
-from toolwire.facade.built_in.file_tools import read_text_file as read_text_file
-from toolwire.facade.built_in.file_tools import workspace_tools as workspace_tools
-from toolwire.facade.built_in.file_tools import write_file as write_file
-from toolwire.facade.built_in.raw_files import insert_text_file as insert_text_file
-from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
-from toolwire.facade.built_in.raw_files import write_text_file as write_text_file
-from toolwire.facade.built_in.web_search_tool import WebSearchTool as WebSearchTool
-from toolwire.facade.built_in.web_tools import WebFetchTool as WebFetchTool
-from toolwire.facade.observing.observation import Observation as Observation
 from toolwire.facade.registry import ToolRegistry as ToolRegistry
-from toolwire.facade.toolkits.registered import RegisteredToolFunction as RegisteredToolFunction
-from toolwire.facade.toolkits.registered import ToolFunction as ToolFunction
 from toolwire.facade.toolkits.toolkit import Toolkit as Toolkit
-from toolwire.facade.toolkits.trace_toolkit import trace_toolkit as trace_toolkit
 from toolwire.facade.tools.base_tool import BaseTool as BaseTool
-from toolwire.facade.tools.base_tool import ToolPermission as ToolPermission
-from toolwire.facade.tools.function_tool import FunctionTool as FunctionTool
 from toolwire.facade.tools.function_tool import tool as tool
 from toolwire.facade.tools.reg_toolspec import reg_toolspec as reg_toolspec
 from toolwire.facade.tools.tool_spec import ToolSpec as ToolSpec
-from toolwire.facade.tools.xml_parser import ToolCalls as ToolCalls
-from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
-from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
-from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
-from toolwire.files.paths import FileConflict as FileConflict
-from toolwire.files.paths import FileRefused as FileRefused
 from toolwire.gateway.client_profiles import ClientProfiles as ClientProfiles
 from toolwire.gateway.tool_server import ToolServer as ToolServer
-from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
-from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
-from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager
-from toolwire.journal.run import SuspendedRun as SuspendedRun
 from toolwire.journal.store import Store as Store
 from toolwire.mcp.client import MCPClient as MCPClient
-from toolwire.mcp.client import MCPClientBase as MCPClientBase
-from toolwire.mcp.client import StatefulClientBase as StatefulClientBase
 from toolwire.mcp.oauth.authorization import McpCredentials as McpCredentials
 from toolwire.mcp.oauth.authorization import McpLogin as McpLogin
-from toolwire.mcp.pins import McpPins as McpPins
-from toolwire.mcp.tool_function import MCPToolFunction as MCPToolFunction
 from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
 from toolwire.permission.approval import Decision as Decision
 from toolwire.permission.approval import DecisionRefused as DecisionRefused
@@ -74,20 +25,15 @@ from toolwire.permission.policy import Rule as Rule
 from toolwire.permission.policy_file import load_policy as load_policy
 from toolwire.sandbox.limits import Limits as Limits
 from toolwire.sandbox.report import ProgramResult as ProgramResult
+from toolwire.seeds import *  # noqa: F403 - these names stand there alone
 from toolwire.session.session import Session as Session
 from toolwire.session.turn import Turn as Turn
+from toolwire.tools import *  # noqa: F403 - these names stand there alone
 from toolwire.vocabulary.blocks import AudioBlock as AudioBlock
 from toolwire.vocabulary.blocks import ImageBlock as ImageBlock
 from toolwire.vocabulary.blocks import TextBlock as TextBlock
-from toolwire.vocabulary.blocks import ToolUseBlock as ToolUseBlock
-from toolwire.vocabulary.call_events import PermissionDecided as PermissionDecided
-from toolwire.vocabulary.call_events import PermissionRequested as PermissionRequested
-from toolwire.vocabulary.call_events import ToolChunk as ToolChunk
-from toolwire.vocabulary.call_events import ToolCompleted as ToolCompleted
 from toolwire.vocabulary.call_events import ToolEvent as ToolEvent
-from toolwire.vocabulary.call_events import ToolStarted as ToolStarted
 from toolwire.vocabulary.calls import Caller as Caller
-from toolwire.vocabulary.calls import Problem as Problem
 from toolwire.vocabulary.calls import Reply as Reply
 from toolwire.vocabulary.calls import ToolCall as ToolCall
 from toolwire.vocabulary.context import CallContext as CallContext
@@ -103,7 +49,6 @@ from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
 from toolwire.vocabulary.errors import ServerUnavailable as ServerUnavailable
 from toolwire.vocabulary.errors import StoreUnavailable as StoreUnavailable
 from toolwire.vocabulary.errors import ToolwireError as ToolwireError
-from toolwire.vocabulary.failures import Failure as Failure
 from toolwire.vocabulary.questions import InputRequired as InputRequired
 from toolwire.vocabulary.questions import Question as Question
 from toolwire.vocabulary.questions import QuestionDeclined as QuestionDeclined
@@ -111,6 +56,6 @@ from toolwire.vocabulary.response import ToolResponse as ToolResponse
 from toolwire.vocabulary.results import CallFailed as CallFailed
 from toolwire.vocabulary.results import ToolResult as ToolResult
 
-AgentToolkit = Toolkit
-
+__all__: list[str]
 __version__: str
+_MOVED: dict[str, str]

@@ -1,5 +1,7 @@
 from toolwire.agent.agent import AgentConfig as AgentConfig
 from toolwire.agent.agent_options import AgentOptions as AgentOptions
+from toolwire.agent.result import AgentEvent as AgentEvent
+from toolwire.agent.result import AgentResult as AgentResult
 from toolwire.agent.result import Stop as Stop
 from toolwire.agent.shortening import Shorten as Shorten
 from toolwire.agent.team import SubagentTool as SubagentTool
@@ -15,9 +17,11 @@ from toolwire.facade.built_in.background import BackgroundCall as BackgroundCall
 from toolwire.facade.built_in.background import BackgroundCalls as BackgroundCalls
 from toolwire.facade.built_in.file_tools import FileEdit as FileEdit
 from toolwire.facade.named_tools import NamedTools as NamedTools
+from toolwire.facade.observing.observation import Observation as Observation
 from toolwire.facade.policy_sources import PolicySource as PolicySource
 from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
 from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
+from toolwire.facade.tools.function_tool import FunctionTool as FunctionTool
 from toolwire.files.disk import Disk as Disk
 from toolwire.files.disk import FileInfo as FileInfo
 from toolwire.files.paths import FilePath as FilePath
@@ -31,18 +35,17 @@ from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersi
 from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
 from toolwire.journal.conversation_info import Document as Document
 from toolwire.journal.ledger.conversation_leases import ConversationLease as ConversationLease
-from toolwire.journal.ledger.run_ledger import RunLedger as RunLedger
 from toolwire.journal.log.memory_log import ExecutionLog as ExecutionLog
 from toolwire.journal.log.memory_log import LogEntry as LogEntry
 from toolwire.journal.run import RunInfo as RunInfo
-from toolwire.journal.run import RunStart as RunStart
 from toolwire.journal.run import RunStatus as RunStatus
+from toolwire.journal.run import SuspendedRun as SuspendedRun
 from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
 from toolwire.mcp.config import McpServerProblem as McpServerProblem
+from toolwire.mcp.pins import McpPins as McpPins
 from toolwire.mcp.tool_function import CallFuture as CallFuture
 from toolwire.permission.approval import Approver as Approver
 from toolwire.permission.approval import RefusalCode as RefusalCode
-from toolwire.permission.check import Described as Described
 from toolwire.permission.check import RuleProblem as RuleProblem
 from toolwire.permission.condition import Pattern as Pattern
 from toolwire.permission.explain import Explanation as Explanation
@@ -64,8 +67,6 @@ from toolwire.sandbox.report import MinIsolation as MinIsolation
 from toolwire.sandbox.report import ProgramCallRecord as ProgramCallRecord
 from toolwire.sandbox.report import ProgramError as ProgramError
 from toolwire.sandbox.report import ProgramStatus as ProgramStatus
-from toolwire.session.resume import RunStore as RunStore
-from toolwire.session.resume import Standing as Standing
 from toolwire.session.suspended import Suspended as Suspended
 from toolwire.session.turn import Message as Message
 from toolwire.session.wire import Decisions as Decisions
@@ -78,14 +79,22 @@ from toolwire.vocabulary.blocks import ResourceBlock as ResourceBlock
 from toolwire.vocabulary.blocks import ResourceLinkBlock as ResourceLinkBlock
 from toolwire.vocabulary.blocks import TextResource as TextResource
 from toolwire.vocabulary.blocks import UrlSource as UrlSource
+from toolwire.vocabulary.call_events import PermissionDecided as PermissionDecided
+from toolwire.vocabulary.call_events import PermissionRequested as PermissionRequested
+from toolwire.vocabulary.call_events import ToolChunk as ToolChunk
+from toolwire.vocabulary.call_events import ToolCompleted as ToolCompleted
+from toolwire.vocabulary.call_events import ToolStarted as ToolStarted
+from toolwire.vocabulary.calls import Problem as Problem
+from toolwire.vocabulary.deprecation import ToolwireDeprecationWarning as ToolwireDeprecationWarning
 from toolwire.vocabulary.effects import Effect as Effect
 from toolwire.vocabulary.effects import Effects as Effects
 from toolwire.vocabulary.effects import EffectsOf as EffectsOf
 from toolwire.vocabulary.effects import Idempotency as Idempotency
 from toolwire.vocabulary.effects import Label as Label
 from toolwire.vocabulary.effects import Reconcile as Reconcile
-from toolwire.vocabulary.effects import Seen as Seen
+from toolwire.vocabulary.failures import Failure as Failure
 from toolwire.vocabulary.failures import FailureKind as FailureKind
-from toolwire.vocabulary.kept_text import KeptText as KeptText
-from toolwire.vocabulary.kept_text import Spill as Spill
 from toolwire.vocabulary.texts.variables import VariablesChange as VariablesChange
+
+__all__: list[str]
+_MOVED: frozenset[str]

@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from tests.agent.attempts import attacker, attempts_in, lead
 from tests.agent.escalations_by_rules import new_store
 from tests.agent.worlds import Bank, calls
-from toolwire import Agent, AgentTeam, Budget, CallSubagentTool, Rule, ToolRegistry, ToolSpec
+from toolwire import Agent, AgentTeam, Budget, Rule, ToolRegistry, ToolSpec
 from toolwire.invocation.inner import own_tools
 from toolwire.models import Price
 from toolwire.testing import ScriptedModel
+from toolwire.tools import CallSubagentTool
 
 HUGE = Budget(turns=None, tokens=None, cost=None, seconds=None)
 PRICE = Price(input=1.0, output=1.0)

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.source import PACKAGE, ROOT
-from toolwire import ToolSpec, built_in_tools
+from toolwire import ToolSpec
+from toolwire.tools import built_in_tools
 
 FOLDER = ROOT / "docs/built_in"
 SOURCE = Path(__file__).with_name("built_in.toml")

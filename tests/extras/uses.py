@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec, WebFetchTool, WebSearchTool
+from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec
 from toolwire.doctor import diagnose_mcp, log_in_mcp
+from toolwire.tools import WebFetchTool, WebSearchTool
 
 URL = "http://127.0.0.1:9/mcp"
 CONFIG: Mapping[str, Any] = {"mcpServers": {"fs": {"command": "npx", "args": ["x"]}, "web": {"url": URL}}}

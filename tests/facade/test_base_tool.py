@@ -11,17 +11,8 @@ from typing import Any
 import pytest
 
 from tests.session.till import calls
-from toolwire import (
-    ApprovalRequest,
-    BaseTool,
-    Decision,
-    Session,
-    Toolkit,
-    ToolParameter,
-    ToolPermission,
-    ToolRegistry,
-    ToolResult,
-)
+from toolwire import ApprovalRequest, BaseTool, Decision, Session, Toolkit, ToolParameter, ToolRegistry, ToolResult
+from toolwire.seeds import ToolPermission
 
 AUTO, CONFIRM, DENY = ToolPermission.AUTO, ToolPermission.CONFIRM, ToolPermission.DENY
 

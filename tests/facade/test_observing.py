@@ -16,23 +16,19 @@ from toolwire import (
     CallContext,
     ConfigurationError,
     Decision,
-    PermissionDecided,
-    PermissionRequested,
     Session,
-    ToolChunk,
-    ToolCompleted,
     ToolEvent,
     Toolkit,
     ToolRegistry,
     ToolResponse,
     ToolSpec,
-    ToolStarted,
 )
 from toolwire.approvals import Decider
 from toolwire.facade.observing import observation as observing
 from toolwire.facade.observing.event_observer import SECRET_WINDOW
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.testing import MemoryStore
+from toolwire.types import PermissionDecided, PermissionRequested, ToolChunk, ToolCompleted, ToolStarted
 
 KEY = "sk-live-abcdefghijklmnop1234"
 

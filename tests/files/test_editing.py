@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolwire import ToolRegistry, workspace_tools
+from toolwire import ToolRegistry
 from toolwire.files.paths import FileRefused
 from toolwire.files.text_edits import PLACES_LIMIT, edited_text, line_end_at
+from toolwire.tools import workspace_tools
 
 
 def edited(text: str, old: str, new: str) -> str:

@@ -20,7 +20,6 @@ from toolwire import (
     Rule,
     Session,
     ToolCall,
-    ToolCompleted,
     ToolEvent,
     Toolkit,
     ToolRegistry,
@@ -36,6 +35,7 @@ from toolwire.session.dialogue import INSTEAD_OF_TEXT
 from toolwire.session.finish import TurnFinish
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
+from toolwire.types import ToolCompleted
 
 TEXT = ["attp", "json", "xml"]
 RECEIVED = "It was received, and your work ends here."

@@ -19,8 +19,9 @@ from mcp.shared.subscriptions import ToolsListChanged
 from tests.cli.command_line import Ended, run_here
 from tests.mcp.client.tool_server import OBJECT
 from tests.patience import until
-from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
+from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
 from toolwire.facade.pin_watch import watch_pins
+from toolwire.types import McpPins
 
 READ: dict[str, Any] = {
     "name": "read",

@@ -12,10 +12,11 @@ import pytest
 from tests.architecture.source import ROOT
 from tests.cli.command_line import run_here, run_process
 from tests.mcp.client.tool_server import TOOLS, tool_server
-from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
+from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
 from toolwire.doctor import diagnose_mcp
 from toolwire.mcp.config import read_servers
 from toolwire.mcp.pins import digest_of
+from toolwire.types import McpPins
 
 TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 GONE = {"command": "/no/such/command"}

@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 
 import toolwire
+import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
@@ -92,7 +93,7 @@ def list_tools(
 def _read_states(pins: Path) -> dict[str, dict[str, str]]:
     """Returns the state of each known tool, by server and tool."""
     try:
-        return {server: {**states} for server, states in toolwire.McpPins(pins).states().items()}
+        return {server: {**states} for server, states in toolwire.types.McpPins(pins).states().items()}
     except toolwire.ConfigurationError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
@@ -152,7 +153,7 @@ def accept(
 
     output: Output = context.obj
     try:
-        accepted = toolwire.McpPins(pins).accept(server, tools or None)
+        accepted = toolwire.types.McpPins(pins).accept(server, tools or None)
     except toolwire.RegistrationError as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
     except toolwire.ConfigurationError as error:

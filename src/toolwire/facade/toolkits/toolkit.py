@@ -354,3 +354,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
             data={"nearest": near},
             call=ToolCall(name, params),
         )
+
+
+AgentToolkit = Toolkit
+"""The name of the class in code for an older system."""
