@@ -19,10 +19,16 @@ from tests.documents.pages import text_of
 
 MODULES = [
     "toolwire",
-    *(
-        f"toolwire.{name}"
-        for name in ("approvals", "doctor", "log", "middleware", "models", "protocols", "testing", "types")
-    ),
+    "toolwire.approvals",
+    "toolwire.doctor",
+    "toolwire.log",
+    "toolwire.middleware",
+    "toolwire.models",
+    "toolwire.protocols",
+    "toolwire.seeds",
+    "toolwire.testing",
+    "toolwire.tools",
+    "toolwire.types",
 ]
 MADE_BY_TOOLWIRE = {
     "BackgroundCall",
