@@ -14,7 +14,7 @@ from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.given_calls import host_call
-from toolwire.facade.mcp_servers import McpServers, close_mcp_clients
+from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
@@ -68,7 +68,7 @@ class RegistryParts:
         self.change(replace)
 
 
-class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
+class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
     """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -247,7 +247,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
         connects anew.
         """
         parts = self._parts
-        close_mcp_clients(self._mcp_clients)
+        self._mcp.disconnect()
         if parts.background is not None:
             parts.background.close()
         if parts.is_held:

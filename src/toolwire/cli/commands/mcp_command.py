@@ -36,7 +36,7 @@ Examples:
   toolwire mcp login issues --config mcp.json
 
 The file of --pins is the one of register_mcp_client(..., pins=...), that of
---config the one of register_mcp_server(...).
+--config the one of registry.mcp.add(...).
 
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
@@ -106,7 +106,7 @@ def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple
     is_whole = add_servers(registry, config, pins)
     known = _read_states(pins)
     found: dict[str, dict[str, str]] = {}
-    for server in registry.mcp_servers:
+    for server in registry.mcp.names:
         found[server] = {
             tool: "off" if state == "accepted" and f"{server}/{tool}" not in registry else state
             for tool, state in sorted(known.get(server, {}).items())

@@ -185,7 +185,7 @@ def _update(
             profiles.update(config)
         elif len(toolwire.ClientProfiles(config)):
             raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
-        off = sum(problem.is_off for problem in registry.update_mcp_servers(config, pins=pins))
+        off = sum(problem.is_off for problem in registry.mcp.update(config, pins=pins))
         return f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else "")
 
     return update

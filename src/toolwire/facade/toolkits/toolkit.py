@@ -13,7 +13,7 @@ from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.given_calls import decoded_call, host_call
-from toolwire.facade.mcp_servers import McpServers
+from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
+class Toolkit(NamedTools, Traced, Observed, Switching, McpTools):
     """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
     `toolkit.add_tool(add)` adds a function; `await toolkit.execute_tool("add", {"a": 1})` returns its result.
