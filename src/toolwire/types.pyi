@@ -16,6 +16,7 @@ from toolwire.definition.tool import Tool as Tool
 from toolwire.facade.built_in.background import BackgroundCall as BackgroundCall
 from toolwire.facade.built_in.background import BackgroundCalls as BackgroundCalls
 from toolwire.facade.built_in.file_tools import FileEdit as FileEdit
+from toolwire.facade.mcp_servers import McpServers as McpServers
 from toolwire.facade.named_tools import NamedTools as NamedTools
 from toolwire.facade.observing.observation import Observation as Observation
 from toolwire.facade.policy_sources import PolicySource as PolicySource
