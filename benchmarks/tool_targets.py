@@ -178,7 +178,7 @@ def _read_result(texts: Texts, _: Path) -> Call:
         return texts.text
 
     registry.register(give)
-    registry.enable_result_pages()
+    registry.configure(result_pages=True)
     given = {"id": registry.invoke("give").metadata["result_id"], "offset": len(texts.text) // 2}
     return lambda: _invoke(registry, "read_result", given)
 

@@ -83,7 +83,7 @@ async def a_background_call_of_a_child_takes_more_turns(is_protected: bool) -> b
 
     clerk = ScriptedModel([*[calls("pay", amount=1)] * 4, calls("pay", amount=5), "Done."])
     registry.register(Clerk("clerk", clerk, bank.tools, budget=HUGE).as_tool("Pays."))
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     start = calls("start_call", tool="clerk", arguments={"task": "Pay."})
     tool = attacker(bank, start, tools=registry, budget=HUGE)
     await lead(tool, budget=Budget(turns=4 if is_protected else None))

@@ -126,9 +126,6 @@ def test_the_names_are_found_in_a_zip_file_too(tmp_path: Path) -> None:
 
 
 def test_public_classes_and_functions_say_what_they_are() -> None:
-    silent = [
-        name
-        for name in (*PUBLIC, *toolwire.tools.__all__, *toolwire.seeds.__all__)
-        if not (getattr(toolwire, name).__doc__ or "").strip()
-    ]
+    names = [*PUBLIC, *toolwire.tools.__all__, *toolwire.seeds.__all__]
+    silent = [name for name in names if not (getattr(toolwire, name).__doc__ or "").strip()]
     assert silent == []

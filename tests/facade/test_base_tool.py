@@ -300,7 +300,7 @@ def test_a_bound_parameter_that_is_gone_stops_the_calls_and_is_named() -> None:
 def test_a_tool_is_found_by_its_description_of_this_moment() -> None:
     tool, registry = Eraser(), ToolRegistry()
     registry.register(tool)
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
 
     def found() -> list[str]:
         return registry.invoke("search_tools", {"query": "zeppelin"}).metadata["found"]

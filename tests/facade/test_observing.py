@@ -312,7 +312,7 @@ def test_observers_that_come_and_go_in_threads_lose_no_event_and_no_rule() -> No
     threads = [threading.Thread(target=come_and_go) for _ in range(4)]
     for thread in threads:
         thread.start()
-    registry.use_policy([{"effect": "deny", "tool": "count"}])
+    registry.configure(rules=[{"effect": "deny", "tool": "count"}])
     for thread in threads:
         thread.join(PATIENCE_S)
     refused = registry.invoke("count", {"to": 1})

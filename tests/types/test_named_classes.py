@@ -36,6 +36,7 @@ MADE_BY_TOOLWIRE = {
     "CodeExecutionTool",
     "Follow",
     "MCPClient",
+    "McpServers",
     "MemoryLedger",
     "Observation",
     "PreparedCall",

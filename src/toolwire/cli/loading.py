@@ -46,7 +46,7 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
         return _new_registry(loaded, approver)
     if approver is not None:
         with suppress(toolwire.ConfigurationError):
-            registry.use_approver(approver)
+            registry.configure(approver=approver)
     return registry
 
 

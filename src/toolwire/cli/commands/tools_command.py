@@ -120,7 +120,7 @@ def _found(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, tool
     registry = toolwire.ToolRegistry()
     for name, spec in specs.items():
         registry.register(spec, name=name, permission="auto", replace=True)
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     return {tool.name: specs[tool.name] for tool in registry.get_tool("search_tools").find(query, SEARCH_LIMIT)}
 
 
