@@ -144,7 +144,7 @@ def unreachable() -> dict[str, set[str]]:
                 lost = {kind for kind in classes_in(hint) if kind.__module__.startswith("toolwire.")}
                 lost = {kind for kind in lost if id(kind) not in known}
                 is_class = inspect.isclass(where) or not place.endswith("__init__")
-                if lost and not name.startswith("_"):
+                if lost and name != "self" and not name.startswith("_"):
                     found.setdefault(place if is_class else f"{place}.{name}", set()).update(
                         kind.__qualname__ for kind in lost
                     )

@@ -84,7 +84,7 @@ class Settings(BuiltInTools):
 
         edit(self._call_scope)
         switches = self._switches(tool_search, result_pages, user_questions, background_calls)
-        catalogue, given = self._call_scope.catalogue, new or more
+        catalogue, given = self._call_scope.catalogue, more if new is None else new
         if given is not None:
             added = [entry for switch in switches for entry in switch.entries]
             refuse_wrong_rules(given, catalogue, also=added, is_whole=catalogue.is_whole)
