@@ -45,7 +45,7 @@ def test_a_tool_of_that_name_stays_the_owners() -> None:
 
 
 def test_one_string_is_not_a_list_of_names() -> None:
-    with pytest.raises(ConfigurationError, match=r"always='send' is one string: write always=\['send'\]"):
+    with pytest.raises(ConfigurationError, match=r"^tool_search='send' is one string: write tool_search=\['send'\]"):
         registry().configure(tool_search="send")
 
 
