@@ -24,22 +24,18 @@ class OldMcpNames(McpTools):
     @property
     @deprecated(since="0.1", use="mcp.names")
     def mcp_servers(self) -> tuple[str, ...]:
-        """Is `mcp.names` now."""
         return self.mcp.names
 
     @deprecated(since="0.1", use="mcp.add(config)")
     def register_mcp_server(self, config: Mapping[str, Any] | str | Path, /, **options: Any) -> list[McpServerProblem]:
-        """Is `mcp.add` now."""
         return self.mcp.add(config, **options)
 
     @deprecated(since="0.1", use="mcp.update(config)")
     def update_mcp_servers(self, config: Mapping[str, Any] | str | Path, /, **options: Any) -> list[McpServerProblem]:
-        """Is `mcp.update` now."""
         return self.mcp.update(config, **options)
 
     @deprecated(since="0.1", use="mcp.accept(server)")
     def accept_mcp_tools(self, server: str, tools: Iterable[str] | None = None) -> list[str]:
-        """Is `mcp.accept` now."""
         return self.mcp.accept(server, tools)
 
 
@@ -55,65 +51,52 @@ class OldRegistryNames(OldMcpNames):
 
     @deprecated(since="0.1", use="configure(rules=...)")
     def use_policy(self: Configurable, policy: PolicySource) -> None:
-        """Is `configure(rules=policy)` now."""
         self.configure(rules=policy)
 
     @deprecated(since="0.1", use="configure(policy=...)")
     def replace_policy(self: Configurable, policy: PolicySource) -> None:
-        """Is `configure(policy=policy)` now."""
         self.configure(policy=policy)
 
     @deprecated(since="0.1", use="configure(approver=...)")
     def use_approver(self: Configurable, approver: Approver) -> None:
-        """Is `configure(approver=approver)` now."""
         self.configure(approver=approver)
 
     @deprecated(since="0.1", use="configure(middleware=[...])")
     def use_middleware(self: Configurable, *layers: Middleware) -> None:
-        """Is `configure(middleware=layers)` now."""
         self.configure(middleware=layers)
 
     @deprecated(since="0.1", use="configure(visible=...)")
     def use_visibility(self: Configurable, visible: Visible) -> None:
-        """Is `configure(visible=visible)` now."""
         self.configure(visible=visible)
 
     @deprecated(since="0.1", use="configure(tool_search=True)")
     def enable_tool_search(self: Configurable, *, always: Iterable[str] = ()) -> None:
-        """Is `configure(tool_search=True)` now, or `configure(tool_search=always)`."""
         self.configure(tool_search=always)
 
     @deprecated(since="0.1", use="configure(tool_search=False)")
     def disable_tool_search(self: Configurable) -> None:
-        """Is `configure(tool_search=False)` now."""
         self.configure(tool_search=False)
 
     @deprecated(since="0.1", use="configure(result_pages=True)")
     def enable_result_pages(self: Configurable, spill: Spill | None = None) -> None:
-        """Is `configure(result_pages=True)` now, or `configure(result_pages=spill)`."""
         self.configure(result_pages=True if spill is None else spill)
 
     @deprecated(since="0.1", use="configure(result_pages=False)")
     def disable_result_pages(self: Configurable) -> None:
-        """Is `configure(result_pages=False)` now."""
         self.configure(result_pages=False)
 
     @deprecated(since="0.1", use="configure(user_questions=True)")
     def enable_user_questions(self: Configurable) -> None:
-        """Is `configure(user_questions=True)` now."""
         self.configure(user_questions=True)
 
     @deprecated(since="0.1", use="configure(user_questions=False)")
     def disable_user_questions(self: Configurable) -> None:
-        """Is `configure(user_questions=False)` now."""
         self.configure(user_questions=False)
 
     @deprecated(since="0.1", use="configure(background_calls=True)")
     def enable_background_calls(self: Configurable) -> None:
-        """Is `configure(background_calls=True)` now."""
         self.configure(background_calls=True)
 
     @deprecated(since="0.1", use="configure(background_calls=False)")
     def disable_background_calls(self: Configurable) -> None:
-        """Is `configure(background_calls=False)` now."""
         self.configure(background_calls=False)

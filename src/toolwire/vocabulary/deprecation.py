@@ -17,7 +17,7 @@ class ToolwireDeprecationWarning(DeprecationWarning):
 
 
 def deprecated(*, since: str, use: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Marks an old function or method: each call warns, and names `use`, the code to write instead.
+    """Marks an old function or method: each call warns, and names `use`, the code to write instead. So does its `help`.
 
     `since` is the version that brought `use`. The old name goes two minor releases later.
     """
@@ -28,6 +28,7 @@ def deprecated(*, since: str, use: str) -> Callable[[Callable[P, R]], Callable[P
             _warn(function.__name__, since, use, frames=3)
             return function(*args, **kwargs)
 
+        warn_and_call.__doc__ = f"Is deprecated since {since}: use `{use}`."
         return warn_and_call
 
     return mark
