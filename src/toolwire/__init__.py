@@ -68,7 +68,8 @@ def __getattr__(name: str) -> object:
     if name not in ("__all__", *__dir__()):
         for module in map(import_module, _UNLISTED):
             if name in module.__all__:
-                return getattr(module, name)
+                globals()[name] = getattr(module, name)
+                return globals()[name]
     return load_name(__name__, name)
 
 
