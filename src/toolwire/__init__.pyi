@@ -56,6 +56,4 @@ from toolwire.vocabulary.response import ToolResponse as ToolResponse
 from toolwire.vocabulary.results import CallFailed as CallFailed
 from toolwire.vocabulary.results import ToolResult as ToolResult
 
-__all__: list[str]
 __version__: str
-_MOVED: dict[str, str]

@@ -12,5 +12,3 @@ from toolwire.mcp.client import MCPClientBase as MCPClientBase
 from toolwire.mcp.client import StatefulClientBase as StatefulClientBase
 from toolwire.mcp.tool_function import MCPToolFunction as MCPToolFunction
 from toolwire.vocabulary.blocks import ToolUseBlock as ToolUseBlock
-
-__all__: list[str]

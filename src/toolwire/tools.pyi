@@ -29,5 +29,3 @@ from toolwire.files.paths import FileRefused as FileRefused
 from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
 from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
 from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager
-
-__all__: list[str]

@@ -96,6 +96,3 @@ from toolwire.vocabulary.effects import Reconcile as Reconcile
 from toolwire.vocabulary.failures import Failure as Failure
 from toolwire.vocabulary.failures import FailureKind as FailureKind
 from toolwire.vocabulary.texts.variables import VariablesChange as VariablesChange
-
-__all__: list[str]
-_MOVED: frozenset[str]
