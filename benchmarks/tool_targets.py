@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tool_shapes import Texts
-from toolwire import ArtifactManager, Session, ToolRegistry, ToolSpec, create_artifact_tools, workspace_tools
+from toolwire import Session, ToolRegistry, ToolSpec
 from toolwire.journal.store import Store
+from toolwire.tools import ArtifactManager, create_artifact_tools, workspace_tools
 
 Call = Callable[[], str]
 """Makes the call, and returns the kind of its failure; empty for a success."""
@@ -106,7 +107,7 @@ def _many_names(tool: str, arguments: dict[str, Any]) -> Target:
 
 def _raw_target(name: str, tool: str, arguments: Arguments, *failures: str) -> Target:
     def prepare(texts: Texts, folder: Path) -> Call:
-        from toolwire import insert_text_file, view_text_file, write_text_file
+        from toolwire.tools import insert_text_file, view_text_file, write_text_file
 
         (folder / "a").write_bytes(texts.text.encode())
         registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
@@ -177,7 +178,7 @@ def _read_result(texts: Texts, _: Path) -> Call:
         return texts.text
 
     registry.register(give)
-    registry.enable_result_pages()
+    registry.configure(result_pages=True)
     given = {"id": registry.invoke("give").metadata["result_id"], "offset": len(texts.text) // 2}
     return lambda: _invoke(registry, "read_result", given)
 

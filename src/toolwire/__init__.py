@@ -8,18 +8,32 @@ The first three things to do:
 3. Call a tool yourself, down the same path: `registry = ToolRegistry()`, `registry.register(function)` and
    `registry.invoke("name", {"argument": 1})`. `help(toolwire.ToolRegistry)` says what else it does.
 
-Everything public can be imported from here; each name is loaded when it is first used.
+Each name is loaded when it is first used. `toolwire.tools` has the tools that toolwire brings, `toolwire.types` the
+types for annotations, and `toolwire.seeds` the names of older systems.
 """
 
 from importlib import import_module
 
 _MOVED = {
+    "AgentEvent": "types",
+    "AgentResult": "types",
     "ConsoleApprover": "approvals",
     "Decider": "approvals",
     "Diagnosis": "doctor",
+    "Failure": "types",
+    "FunctionTool": "types",
     "LogCheck": "log",
     "LogFilter": "log",
     "LogRow": "log",
+    "McpPins": "types",
+    "Observation": "types",
+    "PermissionDecided": "types",
+    "PermissionRequested": "types",
+    "Problem": "types",
+    "SuspendedRun": "types",
+    "ToolChunk": "types",
+    "ToolCompleted": "types",
+    "ToolStarted": "types",
     "check_edit": "approvals",
     "console_approver": "approvals",
     "decisions_to_json": "approvals",
@@ -33,28 +47,30 @@ _MOVED = {
     "suspended_to_json": "approvals",
     "visible_text": "approvals",
 }
-"""Names with a module of their own. The root finds them too, with a DeprecationWarning, until 0.3."""
+"""Names that are in another module now. The root gives them with a warning, until 0.3."""
+
+
+_UNLISTED = ("toolwire.tools", "toolwire.seeds")
+"""Modules whose names the root gives as well, without listing them."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _MOVED:
-        return _moved(name)
     if name == "__version__":
         from importlib.metadata import version
 
         return version("toolwire")
+    if name in _MOVED:
+        from toolwire.vocabulary.deprecation import moved_name
+
+        return moved_name(__name__, name, to=f"toolwire.{_MOVED[name]}", since="0.1")
     from toolwire._lazy_names import load_name
 
+    if name not in ("__all__", *__dir__()):
+        for module in map(import_module, _UNLISTED):
+            if name in module.__all__:
+                globals()[name] = getattr(module, name)
+                return globals()[name]
     return load_name(__name__, name)
-
-
-def _moved(name: str) -> object:
-    import warnings
-
-    home = f"toolwire.{_MOVED[name]}"
-    # The frame above this one is __getattr__, and the one above that is the user's.
-    warnings.warn(f"toolwire.{name} is now {home}.{name}", DeprecationWarning, stacklevel=3)
-    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

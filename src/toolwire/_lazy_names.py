@@ -20,9 +20,9 @@ def load_name(module: str, name: str) -> object:
     if name == "__all__":
         found = sorted(homes)
     elif name in homes:
-        home, own_name = homes[name]
+        home = homes[name]
         # A module lists its submodules as `from package import submodule as submodule`.
-        found = import_module(f"{home}.{own_name}") if home == module else getattr(import_module(home), own_name)
+        found = import_module(f"{home}.{name}") if home == module else getattr(import_module(home), name)
     else:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     vars(sys.modules[module])[name] = found
@@ -35,19 +35,18 @@ def list_names(module: str) -> list[str]:
 
 
 @cache
-def _homes(module: str) -> dict[str, tuple[str, str]]:
-    """Returns each name of a stub with the module that defines it, and its name there."""
+def _homes(module: str) -> dict[str, str]:
+    """Returns each name of a stub with the module that defines it."""
     source = sys.modules[module]
     stub = f"{(source.__file__ or '').rpartition('.')[0]}.pyi"
     # The loader reads zip files too.
     text = cast("SourceFileLoader", source.__loader__).get_data(stub).decode()
-    homes: dict[str, tuple[str, str]] = {}
+    homes: dict[str, str] = {}
     for line in text.splitlines():
+        # Other lines are `from module import *`, whose names that module loads, and declarations.
         match line.split():
-            case ["from", home, "import", own_name, "as", name]:
-                homes[name] = home, own_name
-            case [name, "=", other]:
-                homes[name] = homes[other]
+            case ["from", home, "import", _, "as", name]:
+                homes[name] = home
             case _:
                 pass
     return homes

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tests.agent.worlds import Bank, calls
-from toolwire import Agent, AgentResult, ToolSpec
+from toolwire import Agent, ToolSpec
 from toolwire.testing import ScriptedModel
+from toolwire.types import AgentResult
 
 Attempt = Callable[[bool], Awaitable[bool]]
 """Makes one attempt, with the protection or without it. True if it reached its aim."""

@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from tests.agent.attempts import attacker, attempts_in, lead
 from tests.agent.escalations_by_rules import new_store
 from tests.agent.worlds import Bank, calls
-from toolwire import Agent, AgentTeam, Budget, CallSubagentTool, Rule, ToolRegistry, ToolSpec
+from toolwire import Agent, AgentTeam, Budget, Rule, ToolRegistry, ToolSpec
 from toolwire.invocation.inner import own_tools
 from toolwire.models import Price
 from toolwire.testing import ScriptedModel
+from toolwire.tools import CallSubagentTool
 
 HUGE = Budget(turns=None, tokens=None, cost=None, seconds=None)
 PRICE = Price(input=1.0, output=1.0)
@@ -82,7 +83,7 @@ async def a_background_call_of_a_child_takes_more_turns(is_protected: bool) -> b
 
     clerk = ScriptedModel([*[calls("pay", amount=1)] * 4, calls("pay", amount=5), "Done."])
     registry.register(Clerk("clerk", clerk, bank.tools, budget=HUGE).as_tool("Pays."))
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     start = calls("start_call", tool="clerk", arguments={"task": "Pay."})
     tool = attacker(bank, start, tools=registry, budget=HUGE)
     await lead(tool, budget=Budget(turns=4 if is_protected else None))

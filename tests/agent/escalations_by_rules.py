@@ -78,7 +78,7 @@ async def a_tool_of_a_child_calls_what_the_lead_denies(is_protected: bool) -> bo
 async def a_background_call_of_a_child_is_one_that_the_lead_denies(is_protected: bool) -> bool:
     bank, registry = Bank(), ToolRegistry()
     registry.register(bank.tools[0])
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     tool = attacker(bank, calls("start_call", tool="pay", arguments={"amount": 5}), tools=registry)
     await lead(tool, permissions={"pay": "deny"} if is_protected else None)
     registry.background.close()

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.agent.worlds import Bank, calls, conversation_is_well_formed
-from toolwire import Agent, AgentResult, CallContext, Caller, InputRequired, Question, Store, ToolSpec
+from toolwire import Agent, CallContext, Caller, InputRequired, Question, Store, ToolSpec
 from toolwire.testing import ScriptedModel
+from toolwire.types import AgentResult
 
 PROGRAM = "print(pay(amount=4))"
 

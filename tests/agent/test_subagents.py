@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field, field_validator
 
 from mcp import Client
 from tests.agent.worlds import Bank, calls, conversation_is_well_formed
-from toolwire import Agent, AgentResult, Budget, CallContext, Caller, Rule, Session, ToolRegistry, ToolServer, ToolSpec
+from toolwire import Agent, Budget, CallContext, Caller, Rule, Session, ToolRegistry, ToolServer, ToolSpec
 from toolwire.middleware import Cache, Retry
 from toolwire.models import ModelFailed, Price, Usage
 from toolwire.testing import ScriptedModel
+from toolwire.types import AgentResult
 
 
 class Bill(BaseModel):

@@ -13,7 +13,7 @@ from toolwire.testing import MemoryStore
 
 def registry() -> ToolRegistry:
     made = ToolRegistry()
-    made.enable_user_questions()
+    made.configure(user_questions=True)
     return made
 
 
@@ -26,7 +26,7 @@ def asked(answer: Any = "tea", **arguments: Any) -> tuple[Any, list[ApprovalRequ
         return Decision(verdict="answer", answer=answer)
 
     made = registry()
-    made.use_approver(approver)
+    made.configure(approver=approver)
     return made.invoke("ask_user", arguments), requests
 
 
@@ -87,7 +87,7 @@ def test_a_question_at_the_limits_is_asked(right: dict[str, Any]) -> None:
 
 def test_the_model_reads_that_the_person_declined() -> None:
     made = registry()
-    made.use_approver(lambda _: Decision(verdict="deny", reason="busy"))
+    made.configure(approver=lambda _: Decision(verdict="deny", reason="busy"))
     result = made.invoke("ask_user", {"question": "Now?"})
     assert result.failure is not None
     assert (result.failure.kind, result.error) == (
@@ -113,9 +113,9 @@ async def test_a_question_waits_in_the_store_and_inside_a_program() -> None:
 
 def test_the_tool_is_switched_on_and_off_and_takes_no_name_of_a_host() -> None:
     made = registry()
-    made.enable_user_questions()
-    made.disable_user_questions()
-    made.disable_user_questions()
+    made.configure(user_questions=True)
+    made.configure(user_questions=False)
+    made.configure(user_questions=False)
     assert "ask_user" not in made
 
     def ask_user() -> str:
@@ -124,6 +124,6 @@ def test_the_tool_is_switched_on_and_off_and_takes_no_name_of_a_host() -> None:
 
     made.register(ask_user)
     with pytest.raises(RegistrationError):
-        made.enable_user_questions()
-    made.disable_user_questions()
+        made.configure(user_questions=True)
+    made.configure(user_questions=False)
     assert made.invoke("ask_user", {}).data == "own"

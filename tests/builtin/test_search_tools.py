@@ -35,7 +35,7 @@ def registry_of(*tools: Any, rules: list[Rule] | None = None) -> ToolRegistry:
     registry = ToolRegistry(rules=rules or [])
     for tool in tools:
         registry.register(tool)
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     return registry
 
 
@@ -57,7 +57,7 @@ def test_it_gives_the_best_first_and_the_name_where_a_program_writes_another() -
     registry = ToolRegistry()
     registry.register(delete_file, name="files.delete")
     registry.register(delete_file, name="files.delete.undo")
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     stub = '(path: str) -> None:\n    """\n    Deletes a file.\n    """'
     assert search(registry, "delete").text == (
         f"2 tools, best first:\n\nfiles.delete\ndef files_delete{stub}\n\n"
@@ -106,7 +106,7 @@ def test_it_gives_five_unless_asked_for_more() -> None:
     registry = ToolRegistry()
     for number in range(FOUND_LIMIT + 2):
         registry.register(delete_file, name=f"delete_{number}")
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     found = [len(search(registry, "delete", **more).metadata["found"]) for more in ({}, {"limit": FOUND_LIMIT})]
     assert found == [FOUND_DEFAULT, FOUND_LIMIT]
 
@@ -120,7 +120,7 @@ def test_tools_beyond_the_answer_limit_take_one_line() -> None:
                 name=f"delete_{number}", description=f"{'d' * 300}\nMore.", input_schema={"properties": parameters}
             )
         )
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     text = search(registry, "delete", limit=FOUND_LIMIT).text
     assert ANSWER_LIMIT_BYTES // 2 < len(text.encode()) < RESULT_LIMIT_BYTES
     assert (text.count("\ndef delete_"), text.count(f": {'d' * SUMMARY_LIMIT}\n(Search for ")) == (2, 8)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command_line import Ended, run_here
-from toolwire import ArtifactManager, Store
+from toolwire import Store
+from toolwire.tools import ArtifactManager
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 
 from tests.cli.command_line import run_here, run_process
 from tests.cli.conftest import Write
-from toolwire import McpPins
 from toolwire.cli.completing import OTHER_STATUSES, RUN_STATUSES
 from toolwire.journal.run import RunStatus
 from toolwire.permission.approval import ANSWERS
+from toolwire.types import McpPins
 
 NOISY = '''
 import sys

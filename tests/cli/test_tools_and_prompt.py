@@ -10,8 +10,9 @@ import pytest
 from tests.cli.command_line import Ended, run_here
 from tests.cli.conftest import Write
 from tests.cli.terminal import run_on_terminal
-from toolwire import ConfigurationError, built_in_tools
+from toolwire import ConfigurationError
 from toolwire.protocols import names
+from toolwire.tools import built_in_tools
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 
 from tests.cli.command_line import run_here
 from tests.cli.conftest import Write
-from toolwire import McpPins, Session
+from toolwire import Session
 from toolwire.cli import token_costs
 from toolwire.protocols import get, names
+from toolwire.types import McpPins
 
 # A warning of the package bpe-openai on newer Pythons.
 pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")

@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.source import PACKAGE, ROOT
-from toolwire import ToolSpec, built_in_tools
+from toolwire import ToolSpec
+from toolwire.tools import built_in_tools
 
 FOLDER = ROOT / "docs/built_in"
 SOURCE = Path(__file__).with_name("built_in.toml")
 _NO_REGISTRY = (
-    "No registry has these tools by itself. `toolwire tools --builtin` lists them. "
+    "No registry has these tools by itself: import them from `toolwire.tools`. "
+    "`toolwire tools --builtin` lists them, and `built_in_tools()` gives their definitions. "
     "`make tool-pages` makes these pages from the definitions."
 )
 LINE = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.documents.built_in_pages import FOLDER, pages
-from toolwire import built_in_tools
+from toolwire.tools import built_in_tools
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-import toolwire
+import toolwire.tools
 from tests.documents.pages import text_of
 from toolwire.vocabulary import errors
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, FailureKind
 
 PAGE = text_of("docs/errors.md")
+PUBLIC = [(name, getattr(module, name)) for module in (toolwire, toolwire.tools) for name in module.__all__]
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -30,13 +31,13 @@ def test_every_kind_of_failure_has_a_row_with_its_properties() -> None:
 
 
 def test_every_exception_has_a_row() -> None:
-    public = [getattr(toolwire, name) for name in toolwire.__all__]
+    public = [found for _, found in PUBLIC]
     known = {found for found in (*vars(errors).values(), *public) if _is_ours(found)}
     assert sorted(row[0] for row in rows("Exceptions")) == sorted(f"`{found.__name__}`" for found in known)
 
 
 def test_every_exception_that_is_a_builtin_one_too_says_so() -> None:
-    public = [*vars(errors).items(), *((name, getattr(toolwire, name)) for name in toolwire.__all__)]
+    public = [*vars(errors).items(), *PUBLIC]
     also = {name: base.__name__ for name, found in public if _is_ours(found) for base in found.__bases__[1:]}
     assert dict(re.findall(r"^\| `(\w+)` \| .*; also a `(\w+)` \|", PAGE, re.MULTILINE)) == also
 

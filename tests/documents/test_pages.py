@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import toolwire.seeds
+import toolwire.tools
+import toolwire.types
 from tests.architecture.source import ROOT
 from tests.documents.pages import PAGES, blocks_of, run_blocks, said_by, text_of
+from toolwire import Toolkit, ToolRegistry
+from toolwire.facade import old_names
 
 OWN = {
     "README.md": "test_readme.py",
@@ -51,6 +56,15 @@ def test_every_path_that_a_page_names_exists(page: str) -> None:
     paths = re.findall(r"`((?:tests|src|docs|examples)/[\w./-]+)`", text)
     links = [Path(page).parent / link for link in re.findall(r"\]\(([\w./-]+\.md)\)", text)]
     assert [path for path in (*paths, *links) if not (ROOT / path).exists()] == []
+
+
+def test_each_public_name_of_the_root_the_box_and_a_registry_is_on_a_page() -> None:
+    text = "\n".join(text_of(page) for page in PAGES)
+    names = [*toolwire.__all__, *toolwire.tools.__all__, *toolwire.seeds.__all__, *toolwire.types.__all__]
+    for kind in (ToolRegistry, Toolkit):
+        old = {name for base in kind.__mro__ if base.__module__ == old_names.__name__ for name in vars(base)}
+        names += [name for name in dir(kind) if not name.startswith("_") and name not in {"draw", *old}]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_the_index_leads_to_every_page_and_to_sections_that_exist() -> None:

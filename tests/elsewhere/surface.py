@@ -93,7 +93,8 @@ def store_and_approval() -> Any:
 
 
 def raw_files() -> Any:
-    from toolwire import ToolRegistry, insert_text_file, view_text_file, write_text_file
+    from toolwire import ToolRegistry
+    from toolwire.tools import insert_text_file, view_text_file, write_text_file
 
     registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
     for tool in (view_text_file, write_text_file, insert_text_file):
@@ -179,7 +180,8 @@ def tokens() -> Any:
 def what_needs_linux() -> Any:
     """What each thing says when it is made."""
     import toolwire
-    from toolwire import Session, ToolRegistry, WebFetchTool, workspace_tools
+    from toolwire import Session, ToolRegistry
+    from toolwire.tools import WebFetchTool, workspace_tools
 
     said: list[str] = []
     handler = logging.Handler()

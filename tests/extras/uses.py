@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec, WebFetchTool, WebSearchTool
+from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec
 from toolwire.doctor import diagnose_mcp, log_in_mcp
+from toolwire.tools import WebFetchTool, WebSearchTool
 
 URL = "http://127.0.0.1:9/mcp"
 CONFIG: Mapping[str, Any] = {"mcpServers": {"fs": {"command": "npx", "args": ["x"]}, "web": {"url": URL}}}
@@ -42,7 +43,7 @@ USES: dict[str, dict[str, Callable[[], object]]] = {
         "MCPClient.connect": lambda: MCPClient.stdio("x", "npx").connect(),
         "MCPClient.login": lambda: MCPClient.http("x", URL, auth="oauth").login(),
         "register_mcp_client": lambda: ToolRegistry().register_mcp_client(MCPClient.stdio("x", "npx")),
-        "register_mcp_server": lambda: ToolRegistry().register_mcp_server(CONFIG),
+        "registry.mcp": lambda: ToolRegistry().mcp.add(CONFIG),
         "diagnose_mcp": lambda: diagnose_mcp(CONFIG),
         "log_in_mcp": lambda: log_in_mcp(URL),
         "ToolServer.in_memory": with_server(lambda server: server.in_memory()),

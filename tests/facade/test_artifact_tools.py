@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolwire import ArtifactManager, BaseTool, CallContext, Session, Store, ToolRegistry, create_artifact_tools
+from toolwire import BaseTool, CallContext, Session, Store, ToolRegistry
 from toolwire.facade.built_in.artifact_tools import CreateArtifactTool
+from toolwire.tools import ArtifactManager, create_artifact_tools
 from toolwire.vocabulary.results import ToolResult
 
 

@@ -56,7 +56,7 @@ def registry(slow: Slow) -> Iterator[ToolRegistry]:
     found = ToolRegistry()
     found.register(slow.render)
     found.register(slow.fetch)
-    found.enable_background_calls()
+    found.configure(background_calls=True)
     yield found
     slow.door.set()
     found.close()
@@ -233,7 +233,7 @@ async def test_rules_know_what_the_run_has_read_when_a_call_is_started_and_when_
     registry = ToolRegistry()
     registry.register(ToolSpec.from_function(lambda: "mail", name="read_mail", labels=["untrusted", "private"]))
     registry.register(ToolSpec.from_function(lambda: "sent", name="send", effects=["send"]))
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     read, send = (f'{{"name": "{name}", "arguments": {{}}}}' for name in ("read_mail", "send"))
     start_send, start_read = (
         f'{{"name": "start_call", "arguments": {{"tool": "{name}"}}}}' for name in ("send", "read_mail")
@@ -254,8 +254,8 @@ async def test_rules_know_what_the_run_has_read_when_a_call_is_started_and_when_
 def test_a_long_result_is_read_in_pages(slow: Slow) -> None:
     registry = ToolRegistry(result_limit_bytes=500)
     registry.register(lambda: "x" * 2_000, name="long")
-    registry.enable_background_calls()
-    registry.enable_result_pages()
+    registry.configure(background_calls=True)
+    registry.configure(result_pages=True)
     first = registry.invoke("start_call", {"tool": "long"})
     if "background_id" in first.metadata:
         first = registry.invoke("poll_call", {"id": first.metadata["background_id"], "wait_s": WAIT_LIMIT_S})
@@ -276,8 +276,8 @@ def test_its_own_calls_run_beneath_it(registry: ToolRegistry, slow: Slow) -> Non
 
 def test_the_tools_come_and_go(registry: ToolRegistry) -> None:
     names = {"start_call", "poll_call", "cancel_call"}
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     assert names < set(registry.list_toolspecs())
-    registry.disable_background_calls()
-    registry.disable_background_calls()
+    registry.configure(background_calls=False)
+    registry.configure(background_calls=False)
     assert not names & set(registry.list_toolspecs())

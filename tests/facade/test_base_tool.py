@@ -11,17 +11,8 @@ from typing import Any
 import pytest
 
 from tests.session.till import calls
-from toolwire import (
-    ApprovalRequest,
-    BaseTool,
-    Decision,
-    Session,
-    Toolkit,
-    ToolParameter,
-    ToolPermission,
-    ToolRegistry,
-    ToolResult,
-)
+from toolwire import ApprovalRequest, BaseTool, Decision, Session, Toolkit, ToolParameter, ToolRegistry, ToolResult
+from toolwire.seeds import ToolPermission
 
 AUTO, CONFIRM, DENY = ToolPermission.AUTO, ToolPermission.CONFIRM, ToolPermission.DENY
 
@@ -309,7 +300,7 @@ def test_a_bound_parameter_that_is_gone_stops_the_calls_and_is_named() -> None:
 def test_a_tool_is_found_by_its_description_of_this_moment() -> None:
     tool, registry = Eraser(), ToolRegistry()
     registry.register(tool)
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
 
     def found() -> list[str]:
         return registry.invoke("search_tools", {"query": "zeppelin"}).metadata["found"]

@@ -11,7 +11,8 @@ import pytest
 from fastmcp.tools import Tool as FastmcpTool
 
 import toolwire
-from toolwire import ArtifactManager, ConfigurationError, DefinitionError, ToolRegistry, ToolResult, ToolSpec
+from toolwire import ConfigurationError, DefinitionError, ToolRegistry, ToolResult, ToolSpec
+from toolwire.tools import ArtifactManager
 
 
 def find(query: str, limit: int = 3) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from toolwire import ConfigurationError, Session, ToolCall, ToolRegistry, execute_python_code, protocols
+from toolwire import ConfigurationError, Session, ToolCall, ToolRegistry, protocols
 from toolwire.cli.options import TIMEOUT_S
 from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
 from toolwire.testing import ScriptedRunner
+from toolwire.tools import execute_python_code
 from toolwire.vocabulary.calls import PROGRAM_TIME_S
 
 

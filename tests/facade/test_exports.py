@@ -16,7 +16,7 @@ def registry() -> ToolRegistry:
     made = ToolRegistry()
     made.register(add)
     made.enable_code_execution()
-    made.enable_tool_search()
+    made.configure(tool_search=True)
     return made
 
 

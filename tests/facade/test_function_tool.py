@@ -9,17 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from toolwire import (
-    BindingError,
-    CallContext,
-    CallFailed,
-    FunctionTool,
-    Session,
-    Toolkit,
-    ToolRegistry,
-    ToolSpec,
-    tool,
-)
+from toolwire import BindingError, CallContext, CallFailed, Session, Toolkit, ToolRegistry, ToolSpec, tool
+from toolwire.types import FunctionTool
 
 
 @dataclass

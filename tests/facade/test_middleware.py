@@ -43,7 +43,7 @@ async def test_the_registrys_is_outermost_then_the_toolkits_then_the_tools_own()
     registry = ToolRegistry(middleware=[Layer("first", told), Layer("second", told)])
     registry.register(add, middleware=[Layer("own", told)])
     toolkit = registry.create_agent_toolkit("scout", ["add"])
-    registry.use_middleware(Layer("third", told))
+    registry.configure(middleware=[Layer("third", told)])
     assert (await toolkit.execute_tool("add", {"a": 1, "b": 2})).data == 3
     assert told == ["first add", "second add", "third add", "own add"]
     own = Toolkit("alone", middleware=[Layer("toolkit", told)])
@@ -127,11 +127,11 @@ def test_an_owners_own_call_of_a_spec_passes_none() -> None:
     "place",
     [
         lambda layer: ToolRegistry(middleware=[layer]),
-        lambda layer: ToolRegistry().use_middleware(layer),
+        lambda layer: ToolRegistry().configure(middleware=[layer]),
         lambda layer: ToolRegistry().register(add, middleware=[layer]),
         lambda layer: Toolkit(middleware=[layer]),
     ],
-    ids=["registry", "use_middleware", "register", "toolkit"],
+    ids=["registry", "configure", "register", "toolkit"],
 )
 def test_a_value_that_is_not_middleware_is_refused_at_once(place: Any) -> None:
     with pytest.raises(ConfigurationError) as caught:

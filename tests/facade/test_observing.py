@@ -16,23 +16,19 @@ from toolwire import (
     CallContext,
     ConfigurationError,
     Decision,
-    PermissionDecided,
-    PermissionRequested,
     Session,
-    ToolChunk,
-    ToolCompleted,
     ToolEvent,
     Toolkit,
     ToolRegistry,
     ToolResponse,
     ToolSpec,
-    ToolStarted,
 )
 from toolwire.approvals import Decider
 from toolwire.facade.observing import observation as observing
 from toolwire.facade.observing.event_observer import SECRET_WINDOW
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.testing import MemoryStore
+from toolwire.types import PermissionDecided, PermissionRequested, ToolChunk, ToolCompleted, ToolStarted
 
 KEY = "sk-live-abcdefghijklmnop1234"
 
@@ -316,7 +312,7 @@ def test_observers_that_come_and_go_in_threads_lose_no_event_and_no_rule() -> No
     threads = [threading.Thread(target=come_and_go) for _ in range(4)]
     for thread in threads:
         thread.start()
-    registry.use_policy([{"effect": "deny", "tool": "count"}])
+    registry.configure(rules=[{"effect": "deny", "tool": "count"}])
     for thread in threads:
         thread.join(PATIENCE_S)
     refused = registry.invoke("count", {"to": 1})

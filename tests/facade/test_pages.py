@@ -24,7 +24,7 @@ def lines() -> str:
 def registry_of(tool: Any = lines, **options: Any) -> ToolRegistry:
     registry = ToolRegistry(result_limit_bytes=LIMIT, **options)
     registry.register(tool)
-    registry.enable_result_pages()
+    registry.configure(result_pages=True)
     return registry
 
 
@@ -113,7 +113,7 @@ def test_a_program_receives_the_data_whole() -> None:
 
 def test_without_the_tool_a_long_result_is_cut() -> None:
     registry = registry_of()
-    registry.disable_result_pages()
+    registry.configure(result_pages=False)
     result = registry.invoke("lines")
     assert result.text.endswith("\n[cut: the first 500 of 8,890 bytes are shown]")
     assert "result_id" not in result.metadata
@@ -130,7 +130,7 @@ def test_a_model_that_may_not_read_on_is_not_told_to(options: Any) -> None:
 
 def test_an_id_that_is_gone_or_wrong_says_so() -> None:
     registry = registry_of()
-    registry.enable_result_pages(MemorySpill(entries_limit=1))
+    registry.configure(result_pages=MemorySpill(entries_limit=1))
     first = registry.invoke("lines")
     registry.invoke("lines")
     gone = registry.invoke("read_result", {"id": id_in(first)})
@@ -183,7 +183,7 @@ async def test_reading_a_page_taints_the_session_as_its_result_does() -> None:
     spill = MemorySpill()
     # One that is the owner's own is shared by sessions of one caller.
     spill.apart = lambda: spill  # type: ignore[method-assign]
-    registry.enable_result_pages(spill)
+    registry.configure(result_pages=spill)
     first, second, third = (Session(registry, protocol="json") for _ in range(3))
     key = id_in((await first.turn('{"name": "lines", "arguments": {}}')).results[0])
     send = '{"name": "send", "arguments": {}}'

@@ -8,17 +8,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from toolwire import (
-    BaseTool,
-    RegisteredToolFunction,
-    Rule,
-    Toolkit,
-    ToolParameter,
-    ToolPermission,
-    ToolRegistry,
-    ToolResult,
-    ToolSpec,
-)
+from toolwire import BaseTool, Rule, Toolkit, ToolParameter, ToolRegistry, ToolResult, ToolSpec
+from toolwire.seeds import RegisteredToolFunction, ToolPermission
 
 
 def search(query: str, connection: object, limit: int = 3, tags: list[str] | None = None) -> list[str]:

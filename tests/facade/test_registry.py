@@ -16,12 +16,12 @@ from toolwire import (
     RegistrationError,
     Rule,
     ToolParameter,
-    ToolPermission,
     ToolRegistry,
     ToolResult,
     ToolSpec,
     reg_toolspec,
 )
+from toolwire.seeds import ToolPermission
 
 
 def add(a: int, b: int = 2) -> int:

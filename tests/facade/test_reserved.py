@@ -69,9 +69,9 @@ def test_an_outside_tool_does_not_run_in_the_place_of_programs() -> None:
 def test_toolwires_own_tools_take_their_names() -> None:
     registry = ToolRegistry()
     registry.enable_code_execution()
-    registry.enable_tool_search()
-    registry.enable_result_pages()
-    registry.enable_background_calls()
+    registry.configure(tool_search=True)
+    registry.configure(result_pages=True)
+    registry.configure(background_calls=True)
     toolkit = registry.create_agent_toolkit("agent", list(registry.tool_library))
     toolkit.allow_group_switching()
     assert set(toolkit.tools) == RESERVED_NAMES

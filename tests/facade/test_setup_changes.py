@@ -26,10 +26,10 @@ def test_rules_that_are_added_while_others_are_read_count_too() -> None:
     registry.register(pay)
 
     def rules() -> Iterator[Rule]:
-        registry.use_policy([Rule(effect="deny", tool="pay")])
+        registry.configure(rules=[Rule(effect="deny", tool="pay")])
         yield Rule(effect="deny", tool="add")
 
-    registry.use_policy(rules())
+    registry.configure(rules=rules())
     assert [registry.permission_of(name) for name in ("add", "pay")] == ["deny", "deny"]
 
 

@@ -332,7 +332,7 @@ async def test_a_stream_reads_it() -> None:
 @pytest.mark.parametrize("function", [whoami, whoami_later])
 async def test_a_call_in_the_background_reads_it(function: Callable[..., Any]) -> None:
     registry = registry_of(spec_of(function, default="nobody"))
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     try:
         background = registry.background
         started = [

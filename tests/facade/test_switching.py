@@ -135,7 +135,7 @@ def test_a_toolkit_cannot_enable_what_its_registry_has_disabled() -> None:
 
 def test_a_disabled_tool_is_offered_nowhere_and_an_enabled_one_everywhere() -> None:
     registry, toolkit = toolkit_of_registry()
-    registry.enable_tool_search(always=["*"])
+    registry.configure(tool_search=["*"])
     registry.enable_code_execution()
     session, native = Session(registry), Session(registry, protocol="openai")
 
@@ -204,12 +204,12 @@ def test_a_hidden_tool_tells_no_reason() -> None:
 
 def test_a_disabled_search_hides_no_tool() -> None:
     registry = shop()
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     session = Session(registry, always=["price"])
     before = [tool.name for tool in session.tools]
     registry.disable("search_tools", REASON)
     after = [tool.name for tool in session.tools]
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     assert [before, after] == [["price", "search_tools"], ["pay", "price"]]
     assert [tool.name for tool in session.tools] == before
 
@@ -222,7 +222,7 @@ async def test_a_built_in_tool_is_disabled_for_toolkits_and_sessions_and_keeps_w
         """Gives much."""
         return "x" * 3_000
 
-    registry.enable_result_pages()
+    registry.configure(result_pages=True)
     toolkit = registry.create_agent_toolkit("reader", ["long", "read_result"])
     first = await toolkit.execute_tool("long")
     registry.disable("read_result", REASON)

@@ -11,7 +11,8 @@ import pytest
 from opentelemetry import trace
 
 from tests.observability.world import Telescope
-from toolwire import DefinitionError, TextBlock, Toolkit, ToolResponse, ToolUseBlock, trace_toolkit
+from toolwire import DefinitionError, TextBlock, Toolkit, ToolResponse
+from toolwire.seeds import ToolUseBlock, trace_toolkit
 
 
 def text(words: str) -> list[Any]:

@@ -100,7 +100,7 @@ async def test_the_same_ways_lead_others_there(name: str, arguments: dict[str, A
 @pytest.mark.parametrize(("agent", "is_found"), [("guest", False), ("owner", True)])
 async def test_a_search_finds_it_only_for_those_who_may_see_it(agent: str, is_found: bool) -> None:
     library = registry(visible=not_for_guests)
-    library.enable_tool_search()
+    library.configure(tool_search=True)
     toolkit = library.create_agent_toolkit(agent, ["look_up", SECRET, "search_tools"])
     session = Session(toolkit, protocol="openai")
     call = {"name": "search_tools", "arguments": '{"query": "delete everything"}'}

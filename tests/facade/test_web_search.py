@@ -14,8 +14,9 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire import ConfigurationError, ToolRegistry, ToolResult, WebSearchTool
+from toolwire import ConfigurationError, ToolRegistry, ToolResult
 from toolwire.facade.built_in.web_search_tool import COUNT_LIMIT
+from toolwire.tools import WebSearchTool
 from toolwire.web import searching
 from toolwire.web.fetching import URL_LIMIT
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire import Session, ToolRegistry, ToolResult, WebFetchTool
+from toolwire import Session, ToolRegistry, ToolResult
 from toolwire.facade.built_in.web_tools import DEFAULT_CHARS, MAX_CHARS
+from toolwire.tools import WebFetchTool
 from toolwire.vocabulary.effects import Seen
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web import page_reader

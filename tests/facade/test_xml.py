@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolwire import (
-    Toolkit,
-    ToolPromptGenerator,
-    ToolRegistry,
-    ToolResult,
-    ToolSpec,
-    XMLToolCallParser,
-    parse_tool_calls,
-)
+from toolwire import Toolkit, ToolRegistry, ToolResult, ToolSpec
+from toolwire.seeds import ToolPromptGenerator, XMLToolCallParser, parse_tool_calls
 
 CALL = "<tool_call><name>find</name><params><text><![CDATA[10]]></text></params></tool_call>"
 

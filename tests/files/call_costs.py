@@ -68,7 +68,8 @@ def call_cost(
 
 
 def main(request: dict[str, Any]) -> CallCost:
-    from toolwire import ToolRegistry, insert_text_file, view_text_file, workspace_tools, write_text_file
+    from toolwire import ToolRegistry
+    from toolwire.tools import insert_text_file, view_text_file, workspace_tools, write_text_file
 
     registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
     for spec in (*workspace_tools(request["folder"]), view_text_file, write_text_file, insert_text_file):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.files.races import raced
-from toolwire import DiskFileSystem, workspace_tools
 from toolwire.files import disk as disk_module
 from toolwire.files.beneath import Open, open_by_kernel, open_by_steps
 from toolwire.files.disk import FILE_LIMIT_BYTES, Disk
 from toolwire.files.paths import FileRefused, read_path
+from toolwire.tools import DiskFileSystem, workspace_tools
 
 WAYS = [open_by_kernel, open_by_steps]
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.files.call_costs import CallCost, call_cost
 from tests.patience import PATIENCE_S
-from toolwire import DiskFileSystem, FileConflict, FileDomainService
 from toolwire.files.paths import FileLimit
 from toolwire.files.service import DIFF_LINES, LINE_CHARACTERS
+from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService
 from toolwire.vocabulary import work_clock
 
 LIMIT_S = 1.0

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolwire import ToolRegistry, workspace_tools
+from toolwire import ToolRegistry
 from toolwire.files.paths import FileRefused
 from toolwire.files.text_edits import PLACES_LIMIT, edited_text, line_end_at
+from toolwire.tools import workspace_tools
 
 
 def edited(text: str, old: str, new: str) -> str:
@@ -182,6 +183,6 @@ def test_a_path_of_a_folder_is_no_path_of_a_file(path: str, files: ToolRegistry,
 def test_a_path_of_a_folder_lists_and_deletes_it(files: ToolRegistry, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     assert files.invoke("list_directory", {"path": "/workspace/a/"}).data["entries"] == []
-    files.use_policy([{"effect": "auto", "tool": "delete_file"}])
+    files.configure(rules=[{"effect": "auto", "tool": "delete_file"}])
     assert files.invoke("delete_file", {"path": "/workspace/a/"}).error is None
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolwire import ToolRegistry, ToolResult, workspace_tools
+from toolwire import ToolRegistry, ToolResult
+from toolwire.tools import workspace_tools
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web import page_reader
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from tests.processor import milliseconds
-from toolwire import DiskFileSystem, FileConflict, FileDomainService, FileRefused, ToolRegistry, workspace_tools
+from toolwire import ToolRegistry
 from toolwire.facade.built_in.file_tools import CALL_LIMIT_FILES
 from toolwire.files import disk
 from toolwire.files.paths import NAME_LIMIT_BYTES, PATH_LIMIT
+from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService, FileRefused, workspace_tools
 
 MEMORY_BYTES = 200 * 1024 * 1024
 TIME_MS = 2_000

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from toolwire import ToolRegistry, ToolResult, insert_text_file, view_text_file, write_text_file
+from toolwire import ToolRegistry, ToolResult
 from toolwire.facade.built_in import raw_files
 from toolwire.files.disk import FILE_LIMIT_BYTES
 from toolwire.files.readable import READ_LIMIT_BYTES
+from toolwire.tools import insert_text_file, view_text_file, write_text_file
 
 TOOLS = (view_text_file, write_text_file, insert_text_file)
 

@@ -10,24 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import (
-    CallContext,
-    Caller,
+from toolwire import CallContext, Caller, MCPClient, Rule, Session, Toolkit, ToolRegistry, ToolResult, ToolServer
+from toolwire.facade.built_in.raw_files import GUARD_VARIABLES, guard_of_now
+from toolwire.tools import (
     DiskFileSystem,
     FileDomainService,
-    MCPClient,
-    Rule,
-    Session,
-    Toolkit,
-    ToolRegistry,
-    ToolResult,
-    ToolServer,
     insert_text_file,
     view_text_file,
     workspace_tools,
     write_text_file,
 )
-from toolwire.facade.built_in.raw_files import GUARD_VARIABLES, guard_of_now
 
 SECRET = "the secret of the host"
 VALUES = (None, "allow", "warn", "deny", "dney", "ALLOW", "")

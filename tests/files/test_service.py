@@ -10,22 +10,13 @@ from typing import Any
 
 import pytest
 
-from toolwire import (
-    ConfigurationError,
-    DiskFileSystem,
-    FileConflict,
-    FileDomainService,
-    FileRefused,
-    Toolkit,
-    ToolRegistry,
-    ToolResult,
-    workspace_tools,
-)
+from toolwire import ConfigurationError, Toolkit, ToolRegistry, ToolResult
 from toolwire.files import disk as disk_module
 from toolwire.files import quota as quota_module
 from toolwire.files import service as service_module
 from toolwire.files.paths import FilePath
 from toolwire.files.readable import READ_LIMIT_BYTES
+from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService, FileRefused, workspace_tools
 
 ALL = {"list", "file", "read_file", "read_binary", "read_re", "write", "delete"}
 

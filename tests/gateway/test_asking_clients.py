@@ -143,7 +143,7 @@ async def test_a_person_who_may_not_approve_is_asked_once_and_another_decides(
     record: Path, tmp_path: Path, era: Any
 ) -> None:
     registry = new_registry()
-    registry.use_policy(Policy(approvers={"*": ["boss"]}))
+    registry.configure(rules=Policy(approvers={"*": ["boss"]}))
     url = f"sqlite:///{tmp_path}/runs.db"
     person = Person(chose("once"), chose("once"))
     arguments = {"amount": 5, "record": str(record)}

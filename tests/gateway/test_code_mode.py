@@ -100,7 +100,7 @@ async def test_the_rules_of_the_served_tools_decide_on_the_calls_of_a_program(
     rules: list[Rule], ran: list[str]
 ) -> None:
     files = Files()
-    files.registry.use_policy(rules)
+    files.registry.configure(rules=rules)
     async with Client(files.server().in_memory()) as client:
         await called(client, "run_program", code="fs_write(path='a')")
         await called(client, "run_program", code="git_write(path='a')")

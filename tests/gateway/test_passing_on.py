@@ -466,7 +466,7 @@ async def test_a_server_that_comes_later_is_passed_on_and_one_that_leaves_is_not
 
 async def test_no_model_sees_a_request_that_is_passed_on(gateway: Gateway) -> None:
     gateway.add("notes", Upstream())
-    gateway.registry.enable_tool_search()
+    gateway.registry.configure(tool_search=True)
     async with gateway.connected() as client:
         found = await client.call_tool("search_tools", {"query": "read a resource of the server, get a prompt"})
         assert ("notes_change" in str(found.content), "prompts" in str(found.content)) == (True, False)
@@ -503,10 +503,10 @@ def test_a_rule_may_name_a_request_and_a_misspelt_one_is_refused() -> None:
 
     registry = ToolRegistry()
     registry.register_mcp_client(Upstream().client("notes"))
-    registry.use_policy([{"tool": "notes/resources:read", "effect": "confirm"}])
-    registry.use_policy(
-        [{"tool": "notes/*", "effect": "confirm", "when": [{"path": "/arguments/what", "op": "exists"}]}]
+    registry.configure(rules=[{"tool": "notes/resources:read", "effect": "confirm"}])
+    registry.configure(
+        rules=[{"tool": "notes/*", "effect": "confirm", "when": [{"path": "/arguments/what", "op": "exists"}]}]
     )
     with pytest.raises(ConfigurationError):
-        registry.use_policy([{"tool": "notes/resources:reed", "effect": "confirm"}])
+        registry.configure(rules=[{"tool": "notes/resources:reed", "effect": "confirm"}])
     registry.close()

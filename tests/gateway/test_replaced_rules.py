@@ -42,14 +42,14 @@ async def test_a_replaced_rule_counts_at_the_next_call_of_each_client(era: Era, 
             return "denied" if result.is_error else "success"
 
         assert await outcome() == "success"
-        registry.replace_policy(DENY)
+        registry.configure(policy=DENY)
         assert await outcome() == "denied"
         if mode == "tools":
             assert await names_of(client) == []
-        registry.replace_policy(Policy(defaults={"add": "auto"}))
+        registry.configure(policy=Policy(defaults={"add": "auto"}))
         assert await outcome() == "success"
         with pytest.raises(ConfigurationError):
-            registry.replace_policy([{"tool": "ad", "effect": "deny"}])
+            registry.configure(policy=[{"tool": "ad", "effect": "deny"}])
         assert await outcome() == "success"
     registry.close()
 

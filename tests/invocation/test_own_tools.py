@@ -67,7 +67,7 @@ def test_a_rule_that_the_child_gets_counts_at_the_next_call() -> None:
     child = registry(pay)
     parent = registry(over(child))
     assert parent.invoke("work", {}).data == "paid 5"
-    child.use_policy(Policy([DENY]))
+    child.configure(rules=Policy([DENY]))
     assert parent.invoke("work", {}).data != "paid 5"
 
 

@@ -119,7 +119,7 @@ async def test_a_registry_decides_on_the_calls_of_its_tools_and_records_them() -
     server = server_with(spec.to_fastmcp(registry))
     assert text_of(await server.call_tool("settle", {"amount": 5})) == "paid 5"
     too_much = {"path": "/arguments/amount", "op": ">", "value": 100}
-    registry.use_policy([Rule(effect="deny", tool="settle", when=[too_much])])
+    registry.configure(rules=[Rule(effect="deny", tool="settle", when=[too_much])])
     assert kind_of(await server.call_tool("settle", {"amount": 500})) == "denied"
     statuses = sorted(entry.status for entry in log.get_entries() if entry.tool_name == "settle")
     assert (paid, statuses) == ([5], ["denied", "success"])
@@ -271,7 +271,7 @@ def test_a_tool_of_fastmcp_takes_our_path() -> None:
     wrong = registry.invoke("touch", {"n": "x", "owner": "you"})
     kinds = [result.failure and result.failure.kind for result in (asked, wrong)]
     assert (kinds, ran) == (["approval_required", "invalid_arguments"], [])
-    registry.use_policy([Rule(effect="auto", tool="touch")])
+    registry.configure(rules=[Rule(effect="auto", tool="touch")])
     assert (registry.invoke("touch", {"n": 1}).data, ran) == ({"result": 2}, [1])
 
 

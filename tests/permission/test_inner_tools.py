@@ -69,7 +69,7 @@ def when(tool: str, path: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_a_rule_about_a_tool_below_is_no_mistake(rule: dict[str, Any]) -> None:
-    lead().use_policy([rule])
+    lead().configure(rules=[rule])
     Session(lead(), policy=[rule])
     assert Policy([rule]).check(lead().to_toolspecs()) == []
 
@@ -109,23 +109,23 @@ def test_two_tools_of_one_name_are_told_apart() -> None:
     own = registry(search, agent("finder", registry(ToolSpec.from_function(find, name="search"))))
     rule = {"effect": "deny", "tool": "search", "when": [{"path": "/arguments/query", "op": "contains", "value": "x"}]}
     with pytest.raises(ConfigurationError) as error:
-        own.use_policy([rule])
+        own.configure(rules=[rule])
     assert str(error.value) == (
         "rule 1: 'finder > search' have no 'query', so that it would hit all their calls: name the tools it is about, "
         "or add {path = '/arguments/query', op = 'exists'}"
     )
     there = {"path": "/arguments/query", "op": "exists"}
     examples = [{"arguments": {"query": "x"}}], [{"arguments": {"topic": "x"}}]
-    own.use_policy([{**rule, "when": [*rule["when"], there], "match": examples[0], "not_match": examples[1]}])
+    own.configure(rules=[{**rule, "when": [*rule["when"], there], "match": examples[0], "not_match": examples[1]}])
 
 
 def test_a_tool_below_that_comes_later_counts() -> None:
     below = registry(pay)
     own = registry(agent("payer", below))
     with pytest.raises(ConfigurationError, match="there is no tool 'refund'"):
-        own.use_policy([Rule(effect="deny", tool="refund")])
+        own.configure(rules=[Rule(effect="deny", tool="refund")])
     below.register(refund)
-    own.use_policy([Rule(effect="deny", tool="refund")])
+    own.configure(rules=[Rule(effect="deny", tool="refund")])
 
 
 def test_a_circle_of_tools_ends() -> None:

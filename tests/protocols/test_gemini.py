@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from toolwire import Problem, ToolCall, ToolResult
+from toolwire import ToolCall, ToolResult
 from toolwire.protocols import get
 from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.streaming import CallEnded, CallStarted, TextDelta
+from toolwire.types import Problem
 
 GEMINI = get("gemini")
 

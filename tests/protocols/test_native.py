@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.processor import milliseconds
-from toolwire import ConfigurationError, Problem, ToolCall, ToolSpec
+from toolwire import ConfigurationError, ToolCall, ToolSpec
 from toolwire.protocols import get, recognise
+from toolwire.types import Problem
 from toolwire.vocabulary.values import canonical
 
 NATIVE = ["openai", "openai-responses", "anthropic", "gemini"]

@@ -17,9 +17,10 @@ from openai.types.chat import (
 )
 
 from tests.protocols.sdk_types import accepted
-from toolwire import Problem, ToolCall, ToolResult
+from toolwire import ToolCall, ToolResult
 from toolwire.protocols import get
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, TextDelta
+from toolwire.types import Problem
 
 OPENAI = get("openai")
 

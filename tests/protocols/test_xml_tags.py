@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tests.protocols.test_json_texts import described, tool_of
 from tests.vocabulary.strategies import unhurried
-from toolwire import BaseTool, ToolParameter, ToolResult, parse_tool_calls
+from toolwire import BaseTool, ToolParameter, ToolResult
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded
 from toolwire.protocols.xml.render import cdata
+from toolwire.seeds import parse_tool_calls
 from toolwire.vocabulary.calls import Reply
 
 XML = get("xml")

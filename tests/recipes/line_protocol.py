@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toolwire import ConfigurationError, Problem, Reply, ToolCall, ToolResult
+from toolwire import ConfigurationError, Reply, ToolCall, ToolResult
 from toolwire.protocols import StreamEvent
+from toolwire.types import Problem
 
 _MARK = ">> "
 _REPLY_LIMIT_BYTES = 262_144

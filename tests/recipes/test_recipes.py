@@ -20,13 +20,13 @@ from toolwire import (
     ConfigurationError,
     Decision,
     Session,
-    ToolCompleted,
     ToolEvent,
     ToolRegistry,
     ToolSpec,
 )
 from toolwire.approvals import Decider, render_request
 from toolwire.testing import Said, check_approver, check_protocol
+from toolwire.types import ToolCompleted
 
 REPLY = 'I look it up.\n>> twice {"number": 21}'
 

@@ -25,7 +25,7 @@ def registry() -> ToolRegistry:
         """Gives one line."""
         return "short"
 
-    tools.enable_result_pages()
+    tools.configure(result_pages=True)
     return tools
 
 

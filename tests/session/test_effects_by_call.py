@@ -15,7 +15,8 @@ from toolwire.permission.approval import ApprovalRequest, Decider, Decision, Dec
 from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import COMPARED_LIMIT, SCAN_LIMIT, SEEN_URLS_LIMIT, urls_in, with_urls
 from toolwire.session.resume import RunStore
-from toolwire.types import Effect, Seen
+from toolwire.testing import Seen
+from toolwire.types import Effect
 from toolwire.vocabulary.results import ToolResult
 
 FOUND = "https://docs.example.com/a%20b/page?q=1"

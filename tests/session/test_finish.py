@@ -20,7 +20,6 @@ from toolwire import (
     Rule,
     Session,
     ToolCall,
-    ToolCompleted,
     ToolEvent,
     Toolkit,
     ToolRegistry,
@@ -36,6 +35,7 @@ from toolwire.session.dialogue import INSTEAD_OF_TEXT
 from toolwire.session.finish import TurnFinish
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
+from toolwire.types import ToolCompleted
 
 TEXT = ["attp", "json", "xml"]
 RECEIVED = "It was received, and your work ends here."
@@ -358,7 +358,7 @@ def test_a_tool_of_the_host_cannot_end_the_turn() -> None:
 
 def test_a_call_in_the_background_does_not_end_the_turn() -> None:
     registry = ToolRegistry()
-    registry.enable_background_calls()
+    registry.configure(background_calls=True)
     session = Session(registry, protocol="openai", finish="answer")
     started = session.run_turn(calls(("start_call", {"tool": "answer", "arguments": {"answer": "x"}})))
     started_as = started.results[0].metadata.get("background_id")

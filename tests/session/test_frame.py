@@ -26,12 +26,12 @@ from toolwire import (
     Session,
     Store,
     ToolCall,
-    ToolChunk,
     ToolEvent,
     ToolSpec,
 )
 from toolwire.log import LogFilter
 from toolwire.permission.approval import DecisionRefused
+from toolwire.types import ToolChunk
 
 ANN = Caller(principal="ann", agent="clerk", tenant="acme")
 BOB = Caller(principal="bob", agent="clerk", tenant="acme")

@@ -198,7 +198,7 @@ async def test_an_edit_of_an_inner_call_is_judged_where_it_runs(store: RunStore)
 
 async def test_a_decision_that_the_tools_own_policy_refuses_lets_nothing_run(store: RunStore) -> None:
     office = Office()
-    office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
+    office.own.configure(rules=Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
     (request,) = waiting(await office.session(store).turn(calls(("buy_apart", {"amount": 7}))))
     bob, ada = ({"principal": name, "channel": "console"} for name in ("bob", "ada"))
     with pytest.raises(DecisionRefused, match="not among those who may approve"):
@@ -207,7 +207,7 @@ async def test_a_decision_that_the_tools_own_policy_refuses_lets_nothing_run(sto
         store.decide(request.id, Decision(verdict="approve", by=Decider(**bob)))
     # The request goes on waiting. A policy that is stricter when the call runs counts then.
     store.decide(request.id, Decision(verdict="approve", by=Decider(**ada)))
-    office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"eve"}}))
+    office.own.configure(rules=Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"eve"}}))
     turn = await office.session(store).resume(request.run_id)
     assert "not among those who may approve" in texts(turn.messages)[0]
     assert office.did == [("note", "apart")]
@@ -215,7 +215,7 @@ async def test_a_decision_that_the_tools_own_policy_refuses_lets_nothing_run(sto
 
 async def test_those_whom_the_tools_own_policy_names_may_approve(store: RunStore) -> None:
     office = Office()
-    office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
+    office.own.configure(rules=Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
     (request,) = waiting(await office.session(store).turn(calls(("buy_apart", {"amount": 7}))))
     by = {"principal": "ada", "channel": "console"}
     turn = await office.session(store).resume(request.run_id, approved(request, by=by))
@@ -311,7 +311,7 @@ async def test_a_tool_that_is_tried_again_makes_its_calls_again(store: RunStore)
         registry = ToolRegistry()
         for tool in (flaky, office.note, ToolSpec.from_function(office.pay, permission="confirm")):
             registry.register(tool)
-        registry.use_middleware(again)
+        registry.configure(middleware=[again])
         return Session(registry, protocol="openai", store=store)
 
     (request,) = waiting(await session().turn(calls(("flaky", {}))))

@@ -95,7 +95,7 @@ def test_an_owners_spill_counts_before_the_store(store: Store) -> None:
             return self.kept[0] if id == "mine" else None
 
     tools, spill = registry(), Spill()
-    tools.enable_result_pages(spill)
+    tools.configure(result_pages=spill)
     own = Session(tools, protocol="openai", store=store)
     assert long_result(own).metadata["result_id"] == "mine"
     assert page(own, "mine").success

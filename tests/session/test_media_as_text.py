@@ -156,7 +156,7 @@ def test_output_that_is_cut_inside_of_base64_has_none_of_it() -> None:
 @pytest.mark.parametrize("at", range(6))
 def test_each_page_of_a_long_result_has_the_description(at: int) -> None:
     registry = looking([{"row": "x" * 400, "picture": IMAGE} for _ in range(8)], result_limit_bytes=1_000)
-    registry.enable_result_pages()
+    registry.configure(result_pages=True)
     first = registry.invoke("look", {})
     page = registry.invoke("read_result", {"id": first.metadata["result_id"], "offset": at * 700})
     assert DATA not in first.text

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.session.till import calls
-from toolwire import Decision, Session, ToolCompleted, ToolRegistry, ToolSpec, Turn
+from toolwire import Decision, Session, ToolRegistry, ToolSpec, Turn
 from toolwire.invocation.record import in_doubt
 from toolwire.session.resume import RunStore
+from toolwire.types import ToolCompleted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import FAILURE_RULES, REPEATABLE
 from toolwire.vocabulary.run_step import InDoubtStep

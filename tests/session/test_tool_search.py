@@ -60,7 +60,7 @@ async def test_a_tool_can_be_called_before_it_was_found() -> None:
 async def test_a_name_that_a_provider_writes_otherwise_is_understood_before_it_was_found() -> None:
     registry = ToolRegistry()
     registry.register(send_email, name="mail.send")
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     session = Session(registry, protocol="openai")
     assert (await session.turn(openai("mail_dot_send", to="Ann"))).text == "sent to Ann"
 
@@ -78,7 +78,7 @@ async def test_found_tools_of_one_session_are_hidden_from_another() -> None:
     registry = ToolRegistry()
     for tool in TOOLS:
         registry.register(tool)
-    registry.enable_tool_search(always=["now"])
+    registry.configure(tool_search=["now"])
     one, other = Session(registry, protocol="openai"), Session(registry, protocol="openai")
     await one.turn(openai("search_tools", query="email"))
     assert (told(one), told(other)) == (["send_email", "now", "search_tools"], ["now", "search_tools"])
@@ -88,7 +88,7 @@ def test_a_session_has_its_own_idea_of_what_is_always_told() -> None:
     registry = ToolRegistry()
     for tool in TOOLS:
         registry.register(tool)
-    registry.enable_tool_search(always=["now"])
+    registry.configure(tool_search=["now"])
     assert told(Session(registry, always=["read_*", "send_email"])) == ["send_email", "read_calendar", "search_tools"]
     assert told(Session(registry)) == ["now", "search_tools"]
 

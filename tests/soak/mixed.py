@@ -68,8 +68,8 @@ def registry_of(*, everything: bool = True) -> ToolRegistry:
     registry.register(ToolSpec.from_function(flaky, idempotent="natural"))
     registry.register(lambda: None, name="forbidden")
     registry.register(lambda: None, name="alone", alone="printer")
-    registry.enable_result_pages()
-    registry.enable_background_calls()
+    registry.configure(result_pages=True)
+    registry.configure(background_calls=True)
     registry.enable_logging()
     return registry
 

@@ -39,7 +39,7 @@ def recorded(path: Path, *calls: dict[str, Any]) -> list[Any]:
     registry = ToolRegistry()
     registry.register(Weather().temperature)
     with Recorder(path) as recorder:
-        registry.use_middleware(recorder)
+        registry.configure(middleware=[recorder])
         return [registry.invoke("temperature", arguments) for arguments in calls]
 
 
@@ -114,12 +114,12 @@ def test_a_programs_calls_are_recorded_and_replayed(path: Path) -> None:
     recording.register(Weather().temperature)
     recording.enable_code_execution()
     with Recorder(path) as recorder:
-        recording.use_middleware(recorder)
+        recording.configure(middleware=[recorder])
         assert recording.invoke("code_execution", code).text == "11\n"
     assert [call["tool"] for call in json.loads(path.read_text("utf-8"))["calls"]] == ["temperature"]
     replayed.register(Weather(is_there=False).temperature)
     replayed.enable_code_execution()
-    replayed.use_middleware(Replayer(path))
+    replayed.configure(middleware=[Replayer(path)])
     assert replayed.invoke("code_execution", code).text == "11\n"
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry, execute_python_code
+from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry
 from toolwire.facade.built_in.program_entry import program_runner, shared_sandbox
 from toolwire.runtime.runtime import default_runtime
 from toolwire.testing import MemoryStore, Script, ScriptCallFailed, ScriptedRunner, ScriptTools, programs_run_by
+from toolwire.tools import execute_python_code
 
 PROGRAM = "print(add(a=1, b=2))\npay(amount=3)"
 

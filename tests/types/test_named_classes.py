@@ -19,10 +19,16 @@ from tests.documents.pages import text_of
 
 MODULES = [
     "toolwire",
-    *(
-        f"toolwire.{name}"
-        for name in ("approvals", "doctor", "log", "middleware", "models", "protocols", "testing", "types")
-    ),
+    "toolwire.approvals",
+    "toolwire.doctor",
+    "toolwire.log",
+    "toolwire.middleware",
+    "toolwire.models",
+    "toolwire.protocols",
+    "toolwire.seeds",
+    "toolwire.testing",
+    "toolwire.tools",
+    "toolwire.types",
 ]
 MADE_BY_TOOLWIRE = {
     "BackgroundCall",
@@ -30,6 +36,7 @@ MADE_BY_TOOLWIRE = {
     "CodeExecutionTool",
     "Follow",
     "MCPClient",
+    "McpServers",
     "MemoryLedger",
     "Observation",
     "PreparedCall",
@@ -137,7 +144,7 @@ def unreachable() -> dict[str, set[str]]:
                 lost = {kind for kind in classes_in(hint) if kind.__module__.startswith("toolwire.")}
                 lost = {kind for kind in lost if id(kind) not in known}
                 is_class = inspect.isclass(where) or not place.endswith("__init__")
-                if lost and not name.startswith("_"):
+                if lost and name != "self" and not name.startswith("_"):
                     found.setdefault(place if is_class else f"{place}.{name}", set()).update(
                         kind.__qualname__ for kind in lost
                     )

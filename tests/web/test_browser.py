@@ -22,7 +22,8 @@ from tests.elsewhere.answers import pretend_system
 from tests.patience import until
 from tests.web.attacking_page import WAYS, Attack, attacking, browser_processes
 from tests.web.servers import answer, serving
-from toolwire import ToolRegistry, ToolResult, WebFetchTool
+from toolwire import ToolRegistry, ToolResult
+from toolwire.tools import WebFetchTool
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.web import browser, guarding_proxy
 from toolwire.web.fetching import URL_LIMIT, Fetched

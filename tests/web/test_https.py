@@ -7,7 +7,8 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.web.authority import Authority
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire import ToolRegistry, WebFetchTool
+from toolwire import ToolRegistry
+from toolwire.tools import WebFetchTool
 from toolwire.web import browser
 from toolwire.web.fetching import Fetched, fetch
 from toolwire.web.guard import GuardedTransport

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.web.servers import answer, serving
-from toolwire import ToolRegistry, ToolResult, WebFetchTool, WebSearchTool
+from toolwire import ToolRegistry, ToolResult
+from toolwire.tools import WebFetchTool, WebSearchTool
 from toolwire.web import outside_text as module
 from toolwire.web.page_cache import CONTENT_TYPE_LIMIT
 from toolwire.web.page_reader import TITLE_LIMIT

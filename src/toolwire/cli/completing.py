@@ -13,6 +13,7 @@ from typing import get_args
 import typer
 
 import toolwire
+import toolwire.types
 from toolwire.cli.exit_codes import Stop
 from toolwire.cli.loading import registry_of
 from toolwire.cli.stores import open_store
@@ -78,7 +79,7 @@ def complete_waiting_tool(context: typer.Context, incomplete: str) -> list[str]:
 
 def _states(context: typer.Context) -> Mapping[str, Mapping[str, str]]:
     pins = context.params.get("pins")
-    return {} if pins is None else toolwire.McpPins(pins).states()
+    return {} if pins is None else toolwire.types.McpPins(pins).states()
 
 
 def _starting(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:

@@ -15,6 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard, cast
 
 import toolwire
+import toolwire.tools
+import toolwire.types
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
         return _new_registry(loaded, approver)
     if approver is not None:
         with suppress(toolwire.ConfigurationError):
-            registry.use_approver(approver)
+            registry.configure(approver=approver)
     return registry
 
 
@@ -137,8 +139,9 @@ def _is_tool(value: object, module: ModuleType) -> bool:
 
 
 def _is_raw_file_tool(value: object) -> bool:
-    return isinstance(value, toolwire.FunctionTool) and any(
-        value is raw for raw in (toolwire.view_text_file, toolwire.write_text_file, toolwire.insert_text_file)
+    return isinstance(value, toolwire.types.FunctionTool) and any(
+        value is raw
+        for raw in (toolwire.tools.view_text_file, toolwire.tools.write_text_file, toolwire.tools.insert_text_file)
     )
 
 

@@ -25,7 +25,7 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
         Stop: The file cannot be used.
     """
     try:
-        problems = registry.register_mcp_server(config, pins=pins)
+        problems = registry.mcp.add(config, pins=pins)
     except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     return not any(problem.is_off for problem in problems)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import toolwire
+import toolwire.types
 
 
 def as_json(result: toolwire.ToolResult) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def person_text(result: toolwire.ToolResult) -> str:
     return f"{said}\n{person_hint(result.failure)}".rstrip("\n")
 
 
-def person_hint(failure: toolwire.Failure) -> str:
+def person_hint(failure: toolwire.types.Failure) -> str:
     """Returns a sentence that tells a person at the command line what to do. Empty if the error already says it."""
     for_owner = failure.data.get("for_owner")
     if isinstance(for_owner, str):

@@ -132,7 +132,7 @@ class Offer:
         """Returns what a model reads of a tool that waits, and tells the operator how to accept it."""
         self._off.add(name)
         server, _, tool = name.partition("/")
-        mend = f"registry.accept_mcp_tools({server!r}, [{tool!r}])"
+        mend = f"registry.mcp.accept({server!r}, [{tool!r}])"
         if self.pins.path is not None:
             mend = f"toolwire mcp accept {server} {tool} --pins {self.pins.path}"
         _LOG.warning("the tool %r of an MCP server is off: its definition is %s; accept it by %s", name, why, mend)

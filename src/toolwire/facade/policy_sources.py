@@ -44,19 +44,25 @@ def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[st
 
 
 def refuse_wrong_rules(
-    policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True, came_later: bool = False
+    policy: Policy,
+    entries: Iterable[Entry],
+    *,
+    also: Iterable[Entry] = (),
+    is_whole: bool = True,
+    came_later: bool = False,
 ) -> None:
     """Raises if a rule cannot work for these tools; with `is_whole=False` they are only a part of all tools.
 
-    A rule may also name a request that is passed on to an MCP server, if the tools are a catalogue. With `came_later`
-    the rules were there before the tools, such as those of an MCP server. A condition that can decide on no value of a
-    parameter's type is then a warning in the log `toolwire.permission`: deny and confirm hold, and auto does not.
+    `also` are tools that will be added to them. A rule may also name a request that is passed on to an MCP server, if
+    the tools are a catalogue. With `came_later` the rules were there before the tools, such as those of an MCP server.
+    A condition that can decide on no value of a parameter's type is then a warning in the log `toolwire.permission`:
+    deny and confirm hold, and auto does not.
 
     Raises:
         ConfigurationError: a rule can never apply as written; the message names it and says what to write instead.
     """
     if policy.rules or policy.defaults:
-        tools = {entry.name: entry.tool for entry in entries}
+        tools = {entry.name: entry.tool for entry in (*entries, *also)}
         beside = entries.beside if isinstance(entries, Catalogue) else ()
         # Only rules about requests alone are checked with them: other rules may name arguments that requests lack.
         alone = [rule for rule in policy.rules if not any(map(rule.fits, tools))]

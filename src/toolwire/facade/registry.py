@@ -14,10 +14,11 @@ from toolwire.catalogue.catalogue import suggestion
 from toolwire.catalogue.entry import Middleware
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
-from toolwire.facade.built_ins import BuiltInTools
 from toolwire.facade.driving import call_blocking
 from toolwire.facade.given_calls import host_call
+from toolwire.facade.old_names import OldRegistryNames
 from toolwire.facade.policy_sources import PolicySource, joined_policy, refuse_wrong_rules
+from toolwire.facade.settings import Settings
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.reg_toolspec import marked_methods
 from toolwire.permission.approval import Approver, refuse_wrong_approver
@@ -35,7 +36,7 @@ F = TypeVar("F", bound=object)
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(BuiltInTools):
+class ToolRegistry(Settings, OldRegistryNames):
     """Tools by name, and the methods to call them.
 
     >>> registry = ToolRegistry()

@@ -9,21 +9,18 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
-from toolwire.catalogue.entry import Entry, Middleware
-from toolwire.catalogue.selection import Visible
+from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.given_calls import host_call
-from toolwire.facade.mcp_servers import McpServers, close_mcp_clients
+from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
-from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.switching import Switching
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
 from toolwire.invocation.scope import Scope
-from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
@@ -68,7 +65,7 @@ class RegistryParts:
         self.change(replace)
 
 
-class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
+class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
     """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -143,56 +140,6 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
             raise RegistrationError(f"no tool is named {name!r}{suggestion(catalogue.nearest(name))}")
         return entry
 
-    def use_policy(self, policy: PolicySource) -> None:
-        """Adds rules to those in force: a `Policy`, the path of a policy file, or a list of rules.
-
-        Raises:
-            ConfigurationError: the file cannot be read, or a rule is not valid or can never apply to the tools here.
-        """
-        # Read and checked before the change, which holds a lock: rules and tools may run code of the host.
-        more = policy_of(policy)
-        self._refuse_wrong_rules(more)
-        self._parts.change(lambda scope: replace(scope, policy=scope.policy.joined(more)))
-
-    def replace_policy(self, policy: PolicySource) -> None:
-        """Replaces all rules in force. It counts from the next call on, also in sessions and toolkits that exist.
-
-        The rules that people chose to keep stay. A `Policy` that other registries share is replaced for them too.
-
-        Raises:
-            ConfigurationError: As `use_policy`. The rules stay as they were.
-        """
-        new = policy_of(policy)
-        self._refuse_wrong_rules(new)
-        self.policy.replace(new)
-
-    def _refuse_wrong_rules(self, policy: Policy) -> None:
-        catalogue = self._call_scope.catalogue
-        refuse_wrong_rules(policy, catalogue, is_whole=catalogue.is_whole)
-
-    def use_approver(self, approver: Approver) -> None:
-        """Sets the approver of a registry without one, also for its toolkits. Sessions that exist already keep theirs.
-
-        Raises:
-            ConfigurationError: the registry has an approver already, or this one cannot be asked.
-        """
-        refuse_wrong_approver(approver)
-        self._parts.change(lambda scope: _with_approver(scope, approver))
-
-    def use_middleware(self, *layers: Middleware) -> None:
-        """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
-        self._parts.change(lambda scope: scope.with_middleware(layers))
-
-    def use_visibility(self, visible: Visible) -> None:
-        """Hides tools from callers, besides those that are hidden already; also for toolkits that exist already.
-
-        `visible(tool_name, caller)` returns True if the caller may see the tool.
-
-        Raises:
-            ConfigurationError: It is not a function, or a coroutine function.
-        """
-        self._parts.change(lambda scope: scope.narrowed(visible=visible))
-
     # -- the log ------------------------------------------------------------------------------------------------
 
     def enable_logging(
@@ -247,7 +194,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
         connects anew.
         """
         parts = self._parts
-        close_mcp_clients(self._mcp_clients)
+        self._mcp.disconnect()
         if parts.background is not None:
             parts.background.close()
         if parts.is_held:
@@ -276,9 +223,3 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _with_approver(scope: Scope, approver: Approver) -> Scope:
-    if scope.approver is not None:
-        raise ConfigurationError("use_approver: this registry has an approver already, and keeps it")
-    return replace(scope, approver=approver)

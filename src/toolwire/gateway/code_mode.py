@@ -40,7 +40,7 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
     Each call of a program takes the path of these tools: it is validated, judged, run and recorded. `search_tools` and
     `code_execution` are enabled in `tools`.
     """
-    tools.enable_tool_search()
+    tools.configure(tool_search=True)
     tools.enable_code_execution()
 
     async def search_tools(
@@ -73,7 +73,7 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
         # What it does beside its calls has no effect, and its calls are on record.
         tool = from_function(function, description=description, idempotent="natural")
         front.register(tool, replace=True)
-    front.enable_result_pages()
+    front.configure(result_pages=True)
     return front
 
 

@@ -17,7 +17,7 @@ from toolwire.mcp.pins import McpPins, Wait, digest_of
 from toolwire.vocabulary.errors import ConfigurationError, ServerUnavailable
 
 TRIED_AT_ONCE = 16
-"""Servers that are tried at the same time, as many as `register_mcp_server` starts."""
+"""Servers that are tried at the same time, as many as `registry.mcp.add` starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def diagnose_mcp(
 ) -> list[McpServerDiagnosis]:
     """Connects to each server of a configuration, and ends the connection. A server that is disabled is left out.
 
-    `config` is what `ToolRegistry.register_mcp_server` takes. `pins` is the file of accepted definitions, which is not
+    `config` is what `registry.mcp.add` takes. `pins` is the file of accepted definitions, which is not
     changed; None tells of no tools that wait.
 
     Raises:
@@ -77,7 +77,7 @@ def log_in_mcp(
 
     Args:
         server: A URL, or the name of a server in `config`.
-        config: What `ToolRegistry.register_mcp_server` takes.
+        config: What `registry.mcp.add` takes.
         open_page: As that of `MCPClient.login`.
 
     Raises:

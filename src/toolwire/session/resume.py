@@ -76,7 +76,7 @@ class Standing(Protocol):
 
 
 class RunStore(GroupStore, Protocol):
-    """The store of runs."""
+    """The store of runs, such as a `Store`, whose methods say what each does."""
 
     def start(self, run: RunStart) -> Future[Any]: ...
     def reopen(self, run_id: str) -> Future[Any]: ...

@@ -1,9 +1,13 @@
 """Fakes, recorded calls, and conformance kits for your own parts. Toolwire itself does not import this package."""
 
 from toolwire.facade.built_in.program_entry import programs_run_by
+from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.run import RunStart
+from toolwire.permission.check import Described
 from toolwire.sandbox.answers import Answer, AnswerError, Replay
 from toolwire.sandbox.program import Program, ProgramCall, ProgramParameter, ProgramTool
 from toolwire.sandbox.runner import Flag, ProgramRunner
+from toolwire.session.resume import RunStore, Standing
 from toolwire.testing.approvers import CHECKS, ApproverFails, MakeApprover, Person, Said, check_approver
 from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails
@@ -11,6 +15,8 @@ from toolwire.testing.protocols import PROTOCOL_CHECKS, check_protocol
 from toolwire.testing.runner import Script, ScriptCallFailed, ScriptedRunner, ScriptTools
 from toolwire.testing.scripted_model import ScriptedModel
 from toolwire.testing.store import MemoryRun, MemoryStore
+from toolwire.vocabulary.effects import Seen
+from toolwire.vocabulary.kept_text import KeptText, Spill
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 __all__ = [
@@ -19,8 +25,10 @@ __all__ = [
     "Answer",
     "AnswerError",
     "ApproverFails",
+    "Described",
     "Flag",
     "InDoubtStep",
+    "KeptText",
     "MakeApprover",
     "MemoryRun",
     "MemoryStore",
@@ -34,12 +42,18 @@ __all__ = [
     "Recorder",
     "Replay",
     "Replayer",
+    "RunLedger",
+    "RunStart",
+    "RunStore",
     "Said",
     "Script",
     "ScriptCallFailed",
     "ScriptTools",
     "ScriptedModel",
     "ScriptedRunner",
+    "Seen",
+    "Spill",
+    "Standing",
     "Start",
     "Step",
     "check_approver",

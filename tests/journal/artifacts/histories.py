@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from toolwire import ArtifactConflict, ArtifactManager, Store
+from toolwire import Store
+from toolwire.tools import ArtifactConflict, ArtifactManager
 
 CLIENTS = 8
 OPERATIONS = 2_000

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from tests.processor import milliseconds
-from toolwire import ArtifactError
 from toolwire.journal.artifacts.artifact import ArtifactLimit
 from toolwire.journal.artifacts.editing import DIFF_STEPS, LIKENESS_STEPS, difference, place_of
+from toolwire.tools import ArtifactError
 from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 LONGEST_MS = 1_000

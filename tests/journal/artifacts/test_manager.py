@@ -19,11 +19,12 @@ from tests.forks import forked
 from tests.journal.artifacts.histories import OPERATIONS, SEEDS, Operation, history, violations
 from tests.journal.world import done
 from tests.session.test_documents import SLACK, Watch, stored_parts
-from toolwire import ArtifactConflict, ArtifactError, ArtifactManager, ConfigurationError, DecisionRefused, Store
+from toolwire import ConfigurationError, DecisionRefused, Store
 from toolwire.journal.artifacts import manager as managers
 from toolwire.journal.artifacts import versions
 from toolwire.journal.artifacts.artifact import ARTIFACT_LIMIT_BYTES
 from toolwire.journal.ledger.parts import ABANDONED_S, PART_BYTES, Parts
+from toolwire.tools import ArtifactConflict, ArtifactError, ArtifactManager
 
 WRITERS = 8
 EDITS = 10

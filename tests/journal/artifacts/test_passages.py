@@ -8,9 +8,9 @@ import unicodedata
 import pytest
 
 from tests.processor import milliseconds
-from toolwire import ArtifactError
 from toolwire.journal.artifacts.editing import LIKENESS_STEPS, place_of
 from toolwire.journal.artifacts.normal_text import NormalText
+from toolwire.tools import ArtifactError
 
 LONGEST_MS = 1_000
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from toolwire import ArtifactManager, Caller, Decision, Session
+from toolwire import Caller, Decision, Session
 from toolwire.journal.log.rows import LogFilter
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
+from toolwire.tools import ArtifactManager
 from toolwire.vocabulary.errors import ConfigurationError
 
 HOSTILE = ["\ud800", "r\0", "r_1\udcff", "x" * 300_000]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.mcp.client.tool_server import tool_server
-from toolwire import MCPClient, MCPToolFunction, RegistrationError, Toolkit, ToolRegistry
+from toolwire import MCPClient, RegistrationError, Toolkit, ToolRegistry
+from toolwire.seeds import MCPToolFunction
 
 
 @pytest.mark.parametrize("made", [ToolRegistry, Toolkit])

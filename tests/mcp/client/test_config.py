@@ -56,12 +56,12 @@ def test_the_servers_of_a_file_are_registered_at_the_same_time(
     servers = {"one": local, "two": {"type": "http", "url": http_server.url}, "three": {**local, "disabled": True}}
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": servers}))
-    assert registry.register_mcp_server(path, permission="auto") == []
+    assert registry.mcp.add(path, permission="auto") == []
     assert {name.partition("/")[0] for name in registry.tool_library} == {"one", "two"}
     assert registry.invoke("one/add", {"a": 2, "b": 3}).success
     assert registry.invoke("two/add", {"a": 2, "b": 3}).success
     registry.remove_mcp_servers(["one"])
-    assert registry.register_mcp_server({"servers": {"one": local}}) == []
+    assert registry.mcp.add({"servers": {"one": local}}) == []
     assert registry.invoke("one/add", {"a": 2, "b": 3}).failure is not None  # A person confirms it.
 
 
@@ -85,7 +85,7 @@ def test_a_bad_server_is_off_with_its_reason_and_the_others_are_on(
     }
     path.write_text(json.dumps({"mcpServers": entries}))
     with caplog.at_level(logging.WARNING, "toolwire.registry"):
-        found = {problem.server: problem for problem in registry.register_mcp_server(path, permission="auto")}
+        found = {problem.server: problem for problem in registry.mcp.add(path, permission="auto")}
     assert {name.partition("/")[0] for name in registry.tool_library} == {"good"}
     assert registry.invoke("good/add", {"a": 2, "b": 3}).success
     assert set(found) == set(entries) - {"good"}
@@ -101,13 +101,10 @@ def test_tools_are_chosen_and_put_into_a_group(remote: dict[str, Any]) -> None:
     toolkit = Toolkit()
     toolkit.create_tool_group("remote", "Tools of servers.", active=True)
     try:
-        assert (
-            toolkit.register_mcp_server({"mcpServers": {"s": {**remote, "includeTools": ["add"]}}}, group_name="remote")
-            == []
-        )
+        assert toolkit.mcp.add({"mcpServers": {"s": {**remote, "includeTools": ["add"]}}}, group_name="remote") == []
         assert list(toolkit.tools) == ["s/add"]
         left_out = {"mcpServers": {"t": {**remote, "excludeTools": ["add"]}}}
-        assert toolkit.register_mcp_server(left_out, group_name="remote") == []
+        assert toolkit.mcp.add(left_out, group_name="remote") == []
         assert "t/add" not in toolkit.tools
         assert any(name.startswith("t/") for name in toolkit.tools)
     finally:
@@ -116,7 +113,7 @@ def test_tools_are_chosen_and_put_into_a_group(remote: dict[str, Any]) -> None:
 
 def test_an_unknown_group_is_refused_before_anything_starts(remote: dict[str, Any], registry: ToolRegistry) -> None:
     with pytest.raises(RegistrationError, match="only a toolkit has groups"):
-        registry.register_mcp_server({"mcpServers": {"s": remote}}, group_name="remote")
+        registry.mcp.add({"mcpServers": {"s": remote}}, group_name="remote")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +171,7 @@ def test_a_bad_entry_names_its_key_and_what_to_write(entry: object, why: str) ->
 @pytest.mark.parametrize("key", ["alwaysAllow", "autoApprove", "trust"])
 def test_a_grant_in_a_file_grants_nothing_and_says_so(key: str, remote: dict[str, Any], registry: ToolRegistry) -> None:
     granted: object = True if key == "trust" else ["add"]
-    [problem] = registry.register_mcp_server({"mcpServers": {"s": {**remote, key: granted}}})
+    [problem] = registry.mcp.add({"mcpServers": {"s": {**remote, key: granted}}})
     assert problem.place == f"config: mcpServers.s.{key}"
     assert str(problem).endswith("The MCP server 's' is on")
     result = registry.invoke("s/add", {"a": 1, "b": 2})

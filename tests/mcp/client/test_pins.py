@@ -19,8 +19,9 @@ from mcp.shared.subscriptions import ToolsListChanged
 from tests.cli.command_line import Ended, run_here
 from tests.mcp.client.tool_server import OBJECT
 from tests.patience import until
-from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
+from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
 from toolwire.facade.pin_watch import watch_pins
+from toolwire.types import McpPins
 
 READ: dict[str, Any] = {
     "name": "read",
@@ -150,18 +151,18 @@ def test_a_change_while_it_runs_turns_the_tool_off_until_it_is_accepted(
 
     until(is_off)
     assert (kind_of(registry), kind_of(registry, "s/late"), served.calls) == ("unavailable", "unavailable", 0)
-    assert "accept it by registry.accept_mcp_tools('s', ['read'])" in caplog.text
-    assert registry.accept_mcp_tools("s", ["read"]) == ["read"]
+    assert "accept it by registry.mcp.accept('s', ['read'])" in caplog.text
+    assert registry.mcp.accept("s", ["read"]) == ["read"]
     assert (kind_of(registry), kind_of(registry, "s/late")) == ("", "unavailable")
     assert registry.tool_library["s/read"].__tool__().description == "Sends a file."
-    assert registry.accept_mcp_tools("s") == ["late"]
+    assert registry.mcp.accept("s") == ["late"]
     assert kind_of(registry, "s/late") == ""
 
 
 def test_with_accept_none_nothing_of_a_new_server_runs(served: Served) -> None:
     registry = registered(served, accept="none")
     assert (kind_of(registry), served.calls) == ("unavailable", 0)
-    assert registry.accept_mcp_tools("s", ["read"]) == ["read"]
+    assert registry.mcp.accept("s", ["read"]) == ["read"]
     assert kind_of(registry) == ""
     assert set(registry.disabled_tools) == {"s/poke"}
 
@@ -177,7 +178,7 @@ def test_what_the_host_disabled_stays_disabled_when_it_is_accepted(served: Serve
 
     until(is_heard)
     assert dict(registry.disabled_tools) == {"s/read": "it is being mended"}
-    registry.accept_mcp_tools("s")
+    registry.mcp.accept("s")
     assert kind_of(registry) == "unavailable"
     registry.enable("s/read")
     assert kind_of(registry) == ""
@@ -192,9 +193,9 @@ def test_the_model_is_not_told_of_a_tool_that_waits(served: Served) -> None:
 def test_an_unknown_server_or_tool_cannot_be_accepted(served: Served) -> None:
     registry = registered(served)
     with pytest.raises(RegistrationError, match="no MCP server is named 't'"):
-        registry.accept_mcp_tools("t")
+        registry.mcp.accept("t")
     with pytest.raises(RegistrationError, match="'read' of the MCP server 's' does not wait; those that wait: none"):
-        registry.accept_mcp_tools("s", ["read"])
+        registry.mcp.accept("s", ["read"])
     unwise: Any = "maybe"
     registry = ToolRegistry()
     with pytest.raises(ConfigurationError, match="accept='maybe': write one of 'first', 'none', 'all'"):

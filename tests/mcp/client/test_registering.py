@@ -15,8 +15,6 @@ from toolwire import (
     BindingError,
     ConfigurationError,
     MCPClient,
-    MCPClientBase,
-    MCPToolFunction,
     RegistrationError,
     ServerUnavailable,
     Session,
@@ -24,6 +22,7 @@ from toolwire import (
     ToolRegistry,
     ToolResponse,
 )
+from toolwire.seeds import MCPClientBase, MCPToolFunction
 
 Make = Callable[..., MCPClient]
 

@@ -12,10 +12,11 @@ import pytest
 from tests.architecture.source import ROOT
 from tests.cli.command_line import run_here, run_process
 from tests.mcp.client.tool_server import TOOLS, tool_server
-from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
+from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
 from toolwire.doctor import diagnose_mcp
 from toolwire.mcp.config import read_servers
 from toolwire.mcp.pins import digest_of
+from toolwire.types import McpPins
 
 TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 GONE = {"command": "/no/such/command"}
@@ -41,11 +42,11 @@ def test_an_update_adds_removes_and_replaces_servers_and_leaves_the_others(tmp_p
     own = MCPClient.in_memory("own", tool_server())
     registry.register_mcp_client(own, enable_funcs=["add"])
     before = {name: local(record) for name in ("kept", "changed", "left")}
-    registry.register_mcp_server({"mcpServers": before}, permission="auto")
+    registry.mcp.add({"mcpServers": before}, permission="auto")
     kept, changed = process_of(registry, "kept"), process_of(registry, "changed")
 
     after = {"kept": local(record), "changed": local(record, excludeTools=["die"]), "new": local(record)}
-    assert registry.update_mcp_servers({"mcpServers": after}, permission="auto") == []
+    assert registry.mcp.update({"mcpServers": after}, permission="auto") == []
     assert {name.split("/")[0] for name in names(registry)} == {"own", "kept", "changed", "new"}
     assert process_of(registry, "kept") == kept
     assert process_of(registry, "changed") != changed
@@ -55,9 +56,9 @@ def test_an_update_adds_removes_and_replaces_servers_and_leaves_the_others(tmp_p
 
 def test_an_update_tries_a_missing_server_again_and_takes_a_broken_entry_away(tmp_path: Path) -> None:
     registry = ToolRegistry()
-    (problem,) = registry.register_mcp_server({"mcpServers": {"a": GONE, "b": local(tmp_path / "record")}})
+    (problem,) = registry.mcp.add({"mcpServers": {"a": GONE, "b": local(tmp_path / "record")}})
     assert (problem.server, problem.is_off) == ("a", True)
-    found = registry.update_mcp_servers({"mcpServers": {"a": local(tmp_path / "record"), "b": {"args": []}}})
+    found = registry.mcp.update({"mcpServers": {"a": local(tmp_path / "record"), "b": {"args": []}}})
     assert [(each.server, each.is_off) for each in found] == [("b", True)]
     assert {name.split("/")[0] for name in names(registry)} == {"a"}
     registry.close()
@@ -67,11 +68,11 @@ def test_a_file_that_cannot_be_read_leaves_all_servers_as_they_were(tmp_path: Pa
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"a": local(tmp_path / "record")}}))
     registry = ToolRegistry()
-    registry.register_mcp_server(config, permission="auto")
+    registry.mcp.add(config, permission="auto")
     before = process_of(registry, "a")
     config.write_text("{")
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        registry.update_mcp_servers(config)
+        registry.mcp.update(config)
     assert process_of(registry, "a") == before
     registry.close()
 
@@ -79,11 +80,11 @@ def test_a_file_that_cannot_be_read_leaves_all_servers_as_they_were(tmp_path: Pa
 def test_a_server_that_was_registered_by_hand_keeps_its_name() -> None:
     registry = ToolRegistry()
     registry.register_mcp_client(MCPClient.in_memory("own", tool_server()))
-    (problem,) = registry.update_mcp_servers({"mcpServers": {"own": GONE}})
+    (problem,) = registry.mcp.update({"mcpServers": {"own": GONE}})
     assert problem.is_off
     assert "own/add" in names(registry)
     with pytest.raises(RegistrationError, match="only a toolkit has groups"):
-        registry.update_mcp_servers({"mcpServers": {}}, group_name="other")
+        registry.mcp.update({"mcpServers": {}}, group_name="other")
     registry.close()
 
 
@@ -125,7 +126,7 @@ def test_the_doctor_says_which_servers_answer_and_what_is_wrong_with_the_others(
 def test_a_server_is_off_for_the_doctor_when_it_lacks_a_tool_that_its_entry_names(tmp_path: Path) -> None:
     entry = local(tmp_path / "record", excludeTools=["delete_*", "add"])
     (found,) = diagnose_mcp({"mcpServers": {"a": entry}})
-    (problem,) = ToolRegistry().register_mcp_server({"mcpServers": {"a": entry}})
+    (problem,) = ToolRegistry().mcp.add({"mcpServers": {"a": entry}})
     assert (found.is_on, problem.is_off) == (False, True)
     assert found.problems == ("config: mcpServers.a: the server has no tool 'delete_*'",)
 

@@ -19,7 +19,7 @@ mail_send(to="ada", text=note)["result"]
 
 async def main(config: str) -> None:
     registry = ToolRegistry(rules=[{"tool": "*", "effect": "auto"}])
-    for problem in registry.register_mcp_server(config):
+    for problem in registry.mcp.add(config):
         print(problem, file=sys.stderr)
     with registry:
         gateway = ToolServer(registry, "gateway", mode="code")

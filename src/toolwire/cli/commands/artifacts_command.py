@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-import toolwire
+import toolwire.tools
 from toolwire.cli.display import add_id_column, add_row, count_of, moment, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
@@ -39,11 +39,11 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The artifact.")]
 
 
 @contextmanager
-def _opened(store: str | None, namespace: str) -> Generator[toolwire.ArtifactManager]:
+def _opened(store: str | None, namespace: str) -> Generator[toolwire.tools.ArtifactManager]:
     with open_store(store) as opened:
         try:
-            yield toolwire.ArtifactManager(opened, namespace=namespace)
-        except toolwire.ArtifactError as error:
+            yield toolwire.tools.ArtifactManager(opened, namespace=namespace)
+        except toolwire.tools.ArtifactError as error:
             raise Stop(ExitCode.FAILED, str(error)) from error
 
 

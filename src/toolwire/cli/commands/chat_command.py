@@ -18,6 +18,7 @@ from typing import Annotated, Any, cast
 import typer
 
 import toolwire
+import toolwire.types
 from toolwire.cli.chat_models import model_of
 from toolwire.cli.commands.approvals_command import request_table
 from toolwire.cli.commands.policy_command import honour
@@ -97,7 +98,7 @@ class _Chat:
     """One chat. The agent runs on a loop in another thread. The main thread has the terminal, and gets Ctrl-C."""
 
     loop: asyncio.AbstractEventLoop
-    stream: Callable[[str | None], AsyncGenerator[toolwire.AgentEvent]]
+    stream: Callable[[str | None], AsyncGenerator[toolwire.types.AgentEvent]]
 
     def __init__(self, output: Output, again: str) -> None:
         self.person = asking(None)
@@ -173,7 +174,7 @@ class _Chat:
                 item = self._items.get()
                 if isinstance(item, asyncio.Task):
                     break
-                if isinstance(item, toolwire.AgentEvent):
+                if isinstance(item, toolwire.types.AgentEvent):
                     self._show(item)
                 elif item[1].set_running_or_notify_cancel():
                     self._end_line()
@@ -184,10 +185,10 @@ class _Chat:
                 self._is_interrupted = True
                 self._output.say("\ninterrupting; Ctrl-C again leaves at once")
                 self.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
-        return self._end(cast("asyncio.Task[toolwire.AgentResult[Any] | None]", item))
+        return self._end(cast("asyncio.Task[toolwire.types.AgentResult[Any] | None]", item))
 
     def _start(self, prompt: str | None) -> None:
-        async def follow() -> toolwire.AgentResult[Any] | None:
+        async def follow() -> toolwire.types.AgentResult[Any] | None:
             last = None
             async with aclosing(self.stream(prompt)) as events:
                 async for last in events:
@@ -197,7 +198,7 @@ class _Chat:
         self._task = self.loop.create_task(follow())
         self._task.add_done_callback(self._items.put)
 
-    def _end(self, task: asyncio.Task[toolwire.AgentResult[Any] | None]) -> str:
+    def _end(self, task: asyncio.Task[toolwire.types.AgentResult[Any] | None]) -> str:
         """Says how the run ended, and returns why it stopped."""
         self._end_line()
         result = None if task.cancelled() else task.result()
@@ -218,7 +219,7 @@ class _Chat:
             self._output.say(words)
         return stop
 
-    def _show(self, event: toolwire.AgentEvent) -> None:
+    def _show(self, event: toolwire.types.AgentEvent) -> None:
         call = event.tool
         if event.type == "reply":
             if event.attempt == 1:
@@ -234,11 +235,11 @@ class _Chat:
             self._has_text, self._is_inside_line = True, not event.text.endswith("\n")
             if not self._output.write(event.text):
                 raise typer.Exit(ExitCode.DONE)
-        elif isinstance(call, toolwire.ToolStarted):
+        elif isinstance(call, toolwire.types.ToolStarted):
             fields = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()]
             self._calls[call.call_id] = f"{call.tool}({', '.join(fields)})"
             self._say_call(call, self._calls[call.call_id])
-        elif isinstance(call, toolwire.ToolCompleted):
+        elif isinstance(call, toolwire.types.ToolCompleted):
             text = self._calls.pop(call.call_id, call.tool)
             of_call = "" if self._last == call.call_id else f"{text}: "
             self._say_call(call, f"= {of_call}{call.error or json.dumps(call.result, ensure_ascii=False)}")

@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 
 import toolwire
+import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
@@ -35,7 +36,7 @@ Examples:
   toolwire mcp login issues --config mcp.json
 
 The file of --pins is the one of register_mcp_client(..., pins=...), that of
---config the one of register_mcp_server(...).
+--config the one of registry.mcp.add(...).
 
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
@@ -92,7 +93,7 @@ def list_tools(
 def _read_states(pins: Path) -> dict[str, dict[str, str]]:
     """Returns the state of each known tool, by server and tool."""
     try:
-        return {server: {**states} for server, states in toolwire.McpPins(pins).states().items()}
+        return {server: {**states} for server, states in toolwire.types.McpPins(pins).states().items()}
     except toolwire.ConfigurationError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
@@ -105,7 +106,7 @@ def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple
     is_whole = add_servers(registry, config, pins)
     known = _read_states(pins)
     found: dict[str, dict[str, str]] = {}
-    for server in registry.mcp_servers:
+    for server in registry.mcp.names:
         found[server] = {
             tool: "off" if state == "accepted" and f"{server}/{tool}" not in registry else state
             for tool, state in sorted(known.get(server, {}).items())
@@ -152,7 +153,7 @@ def accept(
 
     output: Output = context.obj
     try:
-        accepted = toolwire.McpPins(pins).accept(server, tools or None)
+        accepted = toolwire.types.McpPins(pins).accept(server, tools or None)
     except toolwire.RegistrationError as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
     except toolwire.ConfigurationError as error:

@@ -109,7 +109,7 @@ def honour(named: str | None, registry: toolwire.ToolRegistry, output: Output) -
     if named is None and not Path(POLICY_FILE).exists():
         return
     try:
-        registry.use_policy(Path(named or POLICY_FILE))
+        registry.configure(rules=Path(named or POLICY_FILE))
     except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, f"the policy cannot be used:\n{error}") from error
     output.say(f"policy: {named or POLICY_FILE}")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import toolwire
+import toolwire.types
 from toolwire.cli.commands.approvals_command import request_json, request_table
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.completing import complete_reply_protocol
@@ -183,7 +184,7 @@ def _exit_code(turn: toolwire.Turn) -> ExitCode:
     return ExitCode.DONE if all(result.success for result in turn.results) else ExitCode.FAILED
 
 
-def _problem_text(problem: toolwire.Problem) -> str:
+def _problem_text(problem: toolwire.types.Problem) -> str:
     place = f"{problem.place}: " if problem.place else ""
     return f"{'repaired' if problem.repaired else 'refused'}: {place}{problem.message}"
 
@@ -234,7 +235,7 @@ def _resumed_by(tools: Sequence[str], store: str | None) -> str:
     return shlex.join([*named, *([] if store is None else ["--store", store])])
 
 
-def _waiting_text(run: toolwire.SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
+def _waiting_text(run: toolwire.types.SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
     """Describes the pending requests and the commands that decide them."""
     count, first = len(run.pending), run.pending[0]
     how = "answer or deny" if first.kind == "question" else "approve, deny or edit"
@@ -246,6 +247,6 @@ def _waiting_text(run: toolwire.SuspendedRun, resume_with: str, *, is_terminal: 
     )
 
 
-def _waiting_json(run: toolwire.SuspendedRun) -> dict[str, Any]:
+def _waiting_json(run: toolwire.types.SuspendedRun) -> dict[str, Any]:
     """Returns the same facts as JSON types."""
     return {"run_id": run.run_id, "rev": run.rev, "pending": [request_json(request) for request in run.pending]}

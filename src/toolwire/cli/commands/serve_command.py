@@ -166,7 +166,7 @@ def _follow_policy(named: str | None, registry: toolwire.ToolRegistry, output: O
     honour(named, registry, output)
 
     def update() -> str:
-        registry.replace_policy(own.joined(toolwire.load_policy(file)))
+        registry.configure(policy=own, rules=file)
         return f"the rules are those of {file} now"
 
     follow(update)
@@ -177,7 +177,7 @@ def _update(
 ) -> Callable[[], str]:
     """Returns the function that makes the servers and profiles those of the file. It hides tools from now on."""
     if profiles is not None:
-        registry.use_visibility(profiles.sees)
+        registry.configure(visible=profiles.sees)
 
     def update() -> str:
         if profiles is not None:
@@ -185,7 +185,7 @@ def _update(
             profiles.update(config)
         elif len(toolwire.ClientProfiles(config)):
             raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
-        off = sum(problem.is_off for problem in registry.update_mcp_servers(config, pins=pins))
+        off = sum(problem.is_off for problem in registry.mcp.update(config, pins=pins))
         return f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else "")
 
     return update

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 import toolwire
+import toolwire.tools
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, exit_codes
@@ -109,7 +110,7 @@ def print_tools(
 
 def _built_in() -> toolwire.ToolRegistry:
     registry = toolwire.ToolRegistry()
-    for spec in toolwire.built_in_tools():
+    for spec in toolwire.tools.built_in_tools():
         registry.register(spec)
     return registry
 
@@ -119,7 +120,7 @@ def _found(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, tool
     registry = toolwire.ToolRegistry()
     for name, spec in specs.items():
         registry.register(spec, name=name, permission="auto", replace=True)
-    registry.enable_tool_search()
+    registry.configure(tool_search=True)
     return {tool.name: specs[tool.name] for tool in registry.get_tool("search_tools").find(query, SEARCH_LIMIT)}
 
 

@@ -22,7 +22,7 @@ REMEMBERED_LIMIT = 50
 
 
 class ToolFinder:
-    """Finds tools for models. `registry.enable_tool_search()` makes it."""
+    """Finds tools for models. `registry.configure(tool_search=True)` makes it."""
 
     name = SEARCH_TOOLS
 

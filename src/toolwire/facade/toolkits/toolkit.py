@@ -13,10 +13,10 @@ from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.given_calls import decoded_call, host_call
-from toolwire.facade.mcp_servers import McpServers
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
+from toolwire.facade.old_names import OldMcpNames
 from toolwire.facade.switching import Switching
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.scope import Scope
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
+class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
     """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
     `toolkit.add_tool(add)` adds a function; `await toolkit.execute_tool("add", {"a": 1})` returns its result.
@@ -70,7 +70,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         self.agent_name = agent_name
         self._catalogue = Catalogue()
         self._groups = Groups()
-        self._visible = visible
+        self._visible = () if visible is None else (visible,)
         self._middleware = tuple(middleware)
         self._state = state
         self._caller = caller or Caller(agent=agent_name)
@@ -84,6 +84,23 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.agent_name!r}: {count_of(len(self), 'tool')}>"
+
+    def configure(self, *, visible: Visible | None = None, middleware: Iterable[Middleware] = ()) -> None:
+        """Adds to the settings of this toolkit. Rules and an approver are its registry's or its session's.
+
+        Args:
+            visible: Hides more tools: `visible(tool_name, caller)` returns True if the caller may see the tool.
+            middleware: Adds layers around every call, inside of the present ones.
+
+        Raises:
+            ConfigurationError: The predicate or a layer cannot be used.
+        """
+        layers = tuple(middleware)
+        self._call_scope.narrowed(visible=visible).with_middleware(layers)
+        if visible is not None:
+            self._visible += (visible,)
+        self._middleware += layers
+        self._made = None
 
     # -- what is here -------------------------------------------------------------------------------------------
 
@@ -323,7 +340,9 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         """Returns the shared scope, narrowed to this toolkit; made anew when the shared one has changed."""
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
-            narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
+            narrowed = shared.narrowed(caller=self._caller, groups=self._groups)
+            for visible in self._visible:
+                narrowed = narrowed.narrowed(visible=visible)
             narrowed = narrowed.with_state(self._state).with_middleware(self._middleware)
             narrowed = replace(
                 narrowed,
@@ -354,3 +373,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
             data={"nearest": near},
             call=ToolCall(name, params),
         )
+
+
+AgentToolkit = Toolkit
+"""The name of the class in code for an older system."""
