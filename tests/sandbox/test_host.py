@@ -11,6 +11,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import ECHO, TOOLS, FakeTools, Runner
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.workers import Workers
 from toolwire.sandbox.admission import Overloaded, Places
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
