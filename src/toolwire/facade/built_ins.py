@@ -76,10 +76,6 @@ class BuiltInTools(RegistryBase):
     @property
     def background(self) -> BackgroundCalls:
         """Calls that run in the background: `start`, `poll`, `wait`, `cancel`."""
-        return self._background
-
-    @property
-    def _background(self) -> BackgroundCalls:
         from toolwire.facade.built_in.background import BackgroundCalls
 
         parts = self._parts

@@ -111,7 +111,7 @@ class Settings(BuiltInTools):
         if user_questions is not None:
             found.append(switches.questions_switch(user_questions))
         if background_calls is not None:
-            found.append(switches.background_switch(self._background, background_calls))
+            found.append(switches.background_switch(self.background, background_calls))
         return found
 
 
