@@ -41,6 +41,8 @@ class RegistryParts:
         self.toolkits: dict[str, Toolkit] = {}
         self.log: ExecutionLog | None = None
         self.background: BackgroundCalls | None = None
+        self.switched: dict[str, list[Entry]] = {}
+        """The tools that each switch of `configure` has added last."""
         self.is_held = False
         self._lock = threading.Lock()
         self.watchers = Watchers(on_change=self._look_again)

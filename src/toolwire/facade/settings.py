@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolwire.catalogue.entry import Middleware
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.selection import Visible
+from toolwire.definition.tool import Tool
 from toolwire.facade.built_ins import BuiltInTools
 from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.invocation.scope import Scope
@@ -15,7 +16,6 @@ from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from toolwire.facade.built_in.switches import Switch
     from toolwire.vocabulary.kept_text import Spill
 
 
@@ -35,10 +35,10 @@ class Settings(BuiltInTools):
         user_questions: bool | None = None,
         background_calls: bool | None = None,
     ) -> None:
-        """Changes settings, also for the toolkits of this registry. What is not given stays. An error changes nothing.
+        """Changes settings, also for the toolkits of this registry. Other settings stay. An error changes nothing.
 
-        `policy` and the switches replace what was set before. `rules`, `visible` and `middleware` are added to it. Only
-        a registry without an approver takes one.
+        `policy` and the switches replace the earlier setting. `rules`, `visible` and `middleware` add to it. Only a
+        registry without an approver takes one.
 
         Args:
             policy: Replaces all rules in force: a `Policy`, the path of a policy file, or a list of rules. It counts
@@ -65,8 +65,6 @@ class Settings(BuiltInTools):
                 or an approver, a predicate or a layer cannot be used; or the registry has an approver already.
             RegistrationError: A tool of yours has the name of one that a switch adds.
         """
-        from toolwire.facade.built_in.switches import switch_tools
-
         refuse_wrong_approver(approver)
         # Read and checked before the change, which holds a lock: rules and tools may run code of the host.
         new = None if policy is None else policy_of(policy)
@@ -83,36 +81,71 @@ class Settings(BuiltInTools):
             return scope.narrowed(visible=visible).with_middleware(layers)
 
         edit(self._call_scope)
-        switches = self._switches(tool_search, result_pages, user_questions, background_calls)
+        tools = self._tools_of(tool_search, result_pages, user_questions, background_calls)
         catalogue, given = self._call_scope.catalogue, more if new is None else new
         if given is not None:
-            added = [entry for switch in switches for entry in switch.entries]
+            added = [entry for entries in tools.values() for entry in entries]
             refuse_wrong_rules(given, catalogue, also=added, is_whole=catalogue.is_whole)
-        switch_tools(catalogue, switches)
+        self._switch(tools)
         self._parts.change(edit)
         if new is not None:
             self.policy.replace(new)
 
-    def _switches(
+    def _tools_of(
         self,
         tool_search: bool | Iterable[str] | None,
         result_pages: bool | Spill | None,
         user_questions: bool | None,
         background_calls: bool | None,
-    ) -> list[Switch]:
-        from toolwire.facade.built_in import switches
+    ) -> dict[str, list[Entry]]:
+        """Returns the tools of each given switch, by its name; none if it is switched off."""
+        from toolwire.builtin.ask_user import ask_user_tool
+        from toolwire.builtin.background_calls import background_tools
+        from toolwire.facade.built_in.finding import search_entry
+        from toolwire.facade.built_in.pages import pages_entry
 
         parts = self._parts
-        found: list[Switch] = []
+        tools: dict[str, list[Entry]] = {}
+        if isinstance(tool_search, str):
+            raise ConfigurationError(f"tool_search={tool_search!r} is one string: write tool_search=[{tool_search!r}]")
         if tool_search is not None:
-            found.append(switches.search_switch(lambda: parts.scope, tool_search))
+            always = () if isinstance(tool_search, bool) else tool_search
+            tools["tool_search"] = (
+                [search_entry(lambda: parts.scope, always=always)] if tool_search is not False else []
+            )
         if result_pages is not None:
-            found.append(switches.pages_switch(result_pages))
+            spill = None if isinstance(result_pages, bool) else result_pages
+            tools["result_pages"] = [pages_entry(spill)] if result_pages is not False else []
         if user_questions is not None:
-            found.append(switches.questions_switch(user_questions))
+            tools["user_questions"] = [_entry(ask_user_tool())] if user_questions else []
         if background_calls is not None:
-            found.append(switches.background_switch(self.background, background_calls))
-        return found
+            calls = background_tools(self.background) if background_calls else []
+            tools["background_calls"] = [_entry(tool) for tool in calls]
+        return tools
+
+    def _switch(self, tools: Mapping[str, list[Entry]]) -> None:
+        """Adds and removes the tools of all switches, or changes nothing after an error. Added tools are enabled."""
+        parts = self._parts
+        catalogue, switched = parts.scope.catalogue, parts.switched
+        ours: set[str] = set()
+        for switch in tools:
+            # A tool of the host may have the same name.
+            for entry in switched.get(switch, ()):
+                there = catalogue.find(entry.name)
+                if there is not None and there.handle is entry.handle:
+                    ours.add(entry.name)
+        added = [entry for entries in tools.values() for entry in entries]
+        catalogue.add_all([entry for entry in added if entry.name not in ours])
+        catalogue.add_all([entry for entry in added if entry.name in ours], replace=True)
+        switched.update(tools)
+        for entry in added:
+            catalogue.enable(entry.name)
+        for name in ours - {entry.name for entry in added}:
+            catalogue.remove(name)
+
+
+def _entry(tool: Tool) -> Entry:
+    return Entry(name=tool.name, tool=tool, handle=tool)
 
 
 def _with_approver(scope: Scope, approver: Approver) -> Scope:
