@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import Decision, Toolkit, ToolRegistry, ToolwireError
+from toolwire import Decision, RegistrationError, Toolkit, ToolRegistry, ToolwireError
 
 
 def add(a: int, b: int) -> int:
@@ -78,6 +78,17 @@ def test_a_rule_may_name_a_tool_that_the_same_call_adds() -> None:
     made = registry()
     made.configure(user_questions=True, rules=[{"effect": "deny", "tool": "ask_user"}])
     assert made.permission_of("ask_user") == "deny"
+
+
+def test_a_switch_leaves_a_tool_of_the_host_that_took_its_name() -> None:
+    made = registry()
+    made.configure(user_questions=True)
+    made.unregister("ask_user")
+    made.register(pay, name="ask_user")
+    made.configure(user_questions=False)
+    with pytest.raises(RegistrationError, match="a tool named 'ask_user' is registered already"):
+        made.configure(user_questions=True)
+    assert made.get_tool("ask_user") is pay
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
