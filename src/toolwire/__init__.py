@@ -60,7 +60,7 @@ def __getattr__(name: str) -> object:
 
         return version("toolwire")
     if name in _MOVED:
-        from toolwire.vocabulary.deprecation import moved_name
+        from toolwire.facade.deprecation import moved_name
 
         return moved_name(__name__, name, to=f"toolwire.{_MOVED[name]}", since="0.1")
     from toolwire._lazy_names import load_name

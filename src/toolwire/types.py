@@ -11,7 +11,7 @@ _MOVED = frozenset({"Described", "KeptText", "RunLedger", "RunStart", "RunStore"
 
 def __getattr__(name: str) -> object:
     if name in _MOVED:
-        from toolwire.vocabulary.deprecation import moved_name
+        from toolwire.facade.deprecation import moved_name
 
         return moved_name(__name__, name, to="toolwire.testing", since="0.1")
     return load_name(__name__, name)

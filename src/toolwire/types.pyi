@@ -16,6 +16,7 @@ from toolwire.definition.tool import Tool as Tool
 from toolwire.facade.built_in.background import BackgroundCall as BackgroundCall
 from toolwire.facade.built_in.background import BackgroundCalls as BackgroundCalls
 from toolwire.facade.built_in.file_tools import FileEdit as FileEdit
+from toolwire.facade.deprecation import ToolwireDeprecationWarning as ToolwireDeprecationWarning
 from toolwire.facade.mcp_servers import McpServers as McpServers
 from toolwire.facade.named_tools import NamedTools as NamedTools
 from toolwire.facade.observing.observation import Observation as Observation
@@ -86,7 +87,6 @@ from toolwire.vocabulary.call_events import ToolChunk as ToolChunk
 from toolwire.vocabulary.call_events import ToolCompleted as ToolCompleted
 from toolwire.vocabulary.call_events import ToolStarted as ToolStarted
 from toolwire.vocabulary.calls import Problem as Problem
-from toolwire.vocabulary.deprecation import ToolwireDeprecationWarning as ToolwireDeprecationWarning
 from toolwire.vocabulary.effects import Effect as Effect
 from toolwire.vocabulary.effects import Effects as Effects
 from toolwire.vocabulary.effects import EffectsOf as EffectsOf

@@ -13,8 +13,8 @@ from toolwire import Decision, RegistrationError, ToolRegistry
 from toolwire.types import ToolwireDeprecationWarning
 
 MOVED = {
-    **{f"toolwire.{name}": f"toolwire.{home}.{name}" for name, home in toolwire._MOVED.items()},
-    **{f"toolwire.types.{name}": f"toolwire.testing.{name}" for name in toolwire.types._MOVED},
+    **{f"toolwire.{name}": f"toolwire.{home}.{name}" for name, home in vars(toolwire)["_MOVED"].items()},
+    **{f"toolwire.types.{name}": f"toolwire.testing.{name}" for name in vars(toolwire.types)["_MOVED"]},
 }
 
 

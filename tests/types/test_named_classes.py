@@ -56,7 +56,6 @@ OWN = {
     "MCPClientBase.passed_on",
     "Policy.index",
     "PreparedCall.pass_gate",
-    "PreparedCall.scope",
     "RunLedger.pages",
     "Tool.docs",
     "Tool.find_problems",

@@ -14,6 +14,7 @@ from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.facade.mcp_offer import Offer, server_of
 from toolwire.facade.pin_watch import watch_pins
 from toolwire.invocation.scope import Scope
+from toolwire.runtime.done import Done
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ class McpConnections:
             offer.take_again(self.scope())
         return accepted
 
-    def take(self, offer: Offer) -> None:
-        """Adds the tools of a server, and follows its changes.
+    def take(self, offer: Offer) -> Done:
+        """Adds the tools of a server, and follows its changes. The return value may be awaited.
 
         Raises:
             RegistrationError: A server of that name is registered already.
@@ -131,6 +132,7 @@ class McpConnections:
             self._offers[name] = offer
             self._watch_pins(offer)
         offer.client.watch_tools(lambda: self._take_again(offer))
+        return Done()
 
     def _take_again(self, offer: Offer) -> None:
         """Makes the registered tools of a server those that it has now. A tool that is unchanged stays as it is."""
@@ -157,8 +159,10 @@ class McpConnections:
             offer.is_watched = offer.waits and self._offers.get(offer.client.name) is offer
             return offer.is_watched
 
-    def remove(self, names: Iterable[str]) -> None:
+    def remove(self, names: Iterable[str]) -> Done:
         """Removes the tools of these servers and ends their connections: all of them, or none after an error.
+
+        The return value may be awaited.
 
         Raises:
             RegistrationError: No server of that name is registered here.
@@ -175,6 +179,7 @@ class McpConnections:
                     catalogue.beside.remove(entry.name)
             self._entries.pop(name, None)
             _close(self._offers.pop(name).client)
+        return Done()
 
     def _refuse_unknown(self, names: Iterable[str]) -> None:
         for name in names:

@@ -193,8 +193,7 @@ class McpTools:
             pins=McpPins(pins),
             accept=checked_accept(accept),
         )
-        self._mcp.take(offer)
-        return Done()
+        return self._mcp.take(offer)
 
     def remove_mcp_servers(self, names: Iterable[str]) -> Done:
         """Removes the tools of these servers and ends their connections: all of them, or none when one is unknown.
@@ -204,8 +203,7 @@ class McpTools:
         Raises:
             RegistrationError: No server of that name is registered here.
         """
-        self._mcp.remove([names] if isinstance(names, str) else names)
-        return Done()
+        return self._mcp.remove([names] if isinstance(names, str) else names)
 
 
 def _check_place(client: object, scope: Scope, group_name: str) -> None:

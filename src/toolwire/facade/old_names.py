@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolwire.catalogue.entry import Middleware
 from toolwire.catalogue.selection import Visible
+from toolwire.facade.deprecation import deprecated
 from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.policy_sources import PolicySource
 from toolwire.permission.approval import Approver
-from toolwire.vocabulary.deprecation import deprecated
 
 if TYPE_CHECKING:
     from toolwire.mcp.config import McpServerProblem

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from toolwire.catalogue.entry import Entry, Middleware
@@ -13,6 +15,7 @@ from toolwire.facade.built_ins import BuiltInTools
 from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.invocation.scope import Scope
 from toolwire.permission.approval import Approver, refuse_wrong_approver
+from toolwire.permission.policy import Policy
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -65,27 +68,17 @@ class Settings(BuiltInTools):
                 or an approver, a predicate or a layer cannot be used; or the registry has an approver already.
             RegistrationError: A tool of yours has the name of one that a switch adds.
         """
-        refuse_wrong_approver(approver)
         # Read and checked before the change, which holds a lock: rules and tools may run code of the host.
         new = None if policy is None else policy_of(policy)
         more = None if rules is None else policy_of(rules)
         if new is not None and more is not None:
             new, more = new.joined(more), None
-        layers = tuple(middleware)
-
-        def edit(scope: Scope) -> Scope:
-            if approver is not None:
-                scope = _with_approver(scope, approver)
-            if more is not None:
-                scope = replace(scope, policy=scope.policy.joined(more))
-            return scope.narrowed(visible=visible).with_middleware(layers)
-
+        edit = partial(_with_settings, rules=more, approver=approver, visible=visible, layers=tuple(middleware))
         edit(self._call_scope)
         tools = self._tools_of(tool_search, result_pages, user_questions, background_calls)
         catalogue, given = self._call_scope.catalogue, more if new is None else new
         if given is not None:
-            added = [entry for entries in tools.values() for entry in entries]
-            refuse_wrong_rules(given, catalogue, also=added, is_whole=catalogue.is_whole)
+            refuse_wrong_rules(given, catalogue, also=chain(*tools.values()), is_whole=catalogue.is_whole)
         self._switch(tools)
         self._parts.change(edit)
         if new is not None:
@@ -148,7 +141,19 @@ def _entry(tool: Tool) -> Entry:
     return Entry(name=tool.name, tool=tool, handle=tool)
 
 
-def _with_approver(scope: Scope, approver: Approver) -> Scope:
-    if scope.approver is not None:
-        raise ConfigurationError("configure(approver=...): this registry has an approver already, and keeps it")
-    return replace(scope, approver=approver)
+def _with_settings(
+    scope: Scope,
+    *,
+    rules: Policy | None,
+    approver: Approver | None,
+    visible: Visible | None,
+    layers: tuple[Middleware, ...],
+) -> Scope:
+    refuse_wrong_approver(approver)
+    if approver is not None:
+        if scope.approver is not None:
+            raise ConfigurationError("configure(approver=...): this registry has an approver already, and keeps it")
+        scope = replace(scope, approver=approver)
+    if rules is not None:
+        scope = replace(scope, policy=scope.policy.joined(rules))
+    return scope.narrowed(visible=visible).with_middleware(layers)
