@@ -17,7 +17,7 @@ from tests.elsewhere.pretended import pretend
 
 HERE = Path.cwd()
 SYSTEM: Any = sys.argv[1]
-PUBLIC = ("approvals", "doctor", "log", "middleware", "protocols", "testing", "types")
+PUBLIC = ("approvals", "doctor", "log", "middleware", "protocols", "seeds", "testing", "tools", "types")
 NOT_IMPORTED = (".__main__", ".migrations.env", ".sandbox.child", ".web.page_process")
 """Modules that start something, and those of processes that Linux confines."""
 

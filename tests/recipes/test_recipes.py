@@ -6,6 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -143,8 +144,16 @@ def test_a_tool_that_calls_tools_is_a_function_with_a_context() -> None:
 
 
 PUBLIC: dict[str, list[str]] = {
-    name: sys.modules[name].__all__
-    for name in ("toolwire", "toolwire.approvals", "toolwire.protocols", "toolwire.testing")
+    name: import_module(name).__all__
+    for name in (
+        "toolwire",
+        "toolwire.approvals",
+        "toolwire.protocols",
+        "toolwire.seeds",
+        "toolwire.testing",
+        "toolwire.tools",
+        "toolwire.types",
+    )
 }
 
 
