@@ -30,13 +30,15 @@ def ratio(
     *,
     enough: float,
     floor: float = 0,
-    least_rounds: int = LEAST_ROUNDS,
+    least_rounds: int | None = None,
     rounds: int = ROUNDS,
 ) -> float:
     """The cost of a work as a multiple of the cost of another.
 
     Other work on the machine only ever adds to a cost. So each cost is measured in turns, the least one counts,
     and the measurement goes on until the ratio is `enough` or the rounds are used up.
+
+    `least_rounds` is LEAST_ROUNDS if it is None, and 1 if the ratio is far below `enough`.
     """
     least_cost = least_base = float("inf")
     found = float("inf")
@@ -44,7 +46,8 @@ def ratio(
         least_base = min(least_base, base())
         least_cost = min(least_cost, cost())
         found = least_cost / max(least_base, floor)
-        if found <= enough / CLEAR or (found <= enough and number >= least_rounds):
+        needed = least_rounds or (1 if found <= enough / CLEAR else LEAST_ROUNDS)
+        if number >= needed and found <= enough:
             break
     return found
 
