@@ -68,13 +68,14 @@ class ToolSearch:
     def _current(self, entries: Sequence[Entry]) -> _Index:
         clock = WorkClock(len(entries) * _TOOL_SIZE)
         keys = tuple((entry.name, entry.tool, entry.tool.revision) for entry in entries)
-        if not self._index.is_of(keys):
+        # No class of a key defines equality, so this compares identities, and it is quick.
+        if self._index.keys != keys:
             with self._lock:
-                if not self._index.is_of(keys):
+                if self._index.keys != keys:
                     self._index, self._read = _Index(keys, self._documents(keys, clock)), {}
         # Another thread may search other entries at the same time, so the index must match these keys.
         index = self._index
-        return index if index.is_of(keys) else _Index(keys, self._documents(keys, clock))
+        return index if index.keys == keys else _Index(keys, self._documents(keys, clock))
 
     def _documents(self, keys: Sequence[_Key], clock: WorkClock) -> tuple[_Document, ...]:
         index = self._index
@@ -107,11 +108,6 @@ class _Index:
         self.keys = keys
         self.documents = documents
         self._postings = _postings(documents)
-
-    def is_of(self, keys: tuple[_Key, ...]) -> bool:
-        """True if the index was built from exactly these keys."""
-        # No class of a key defines equality, so this compares identities, and it is quick.
-        return self.keys == keys
 
     def ranked(self, query: str, clock: WorkClock) -> list[int]:
         """Returns the positions of the matching tools, best first; ties keep their order."""
