@@ -101,14 +101,6 @@ NEEDS_SCHEMA = "__toolwire_needs_schema__"
 """The attribute of a function whose parameters only a schema tells: the tool that it was made for."""
 
 
-def _refuse_without_schema(function: Callable[..., Any], name: str) -> None:
-    if hasattr(function, NEEDS_SCHEMA):
-        raise RegistrationError(
-            f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
-            "write toolkit.register_tool_function(function, **register_kwargs)"
-        )
-
-
 def tool_of(value: Any) -> Tool:
     """Returns the tool of a value: a `Tool`, an object with `__tool__()`, or a callable.
 
@@ -140,7 +132,11 @@ class FunctionShape:
 
         `leave_out` are the kinds of parameters that no call gives.
         """
-        _refuse_without_schema(function, name)
+        if hasattr(function, NEEDS_SCHEMA):
+            raise RegistrationError(
+                f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
+                "write toolkit.register_tool_function(function, **register_kwargs)"
+            )
         self._label = f"tool {name!r}"
         whole = read_signature(function, self._label)
         self.docs = functools.cache(functools.partial(docs, whole.names))
@@ -150,7 +146,6 @@ class FunctionShape:
         )
         self.spread = spread_for(self.signature.arguments, self.signature.context, function)
         self._module: str = getattr(plain_function(function), "__module__", None) or __name__
-        self._output: OutputShape | None = None
         self._misfits: dict[str, Callable[[Any], str | None]] = {}
 
     @property

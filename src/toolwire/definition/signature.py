@@ -97,7 +97,7 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     contexts = [argument.name for argument in arguments if _is_context(argument.annotation)]
     if len(contexts) > 1:
         raise DefinitionError(f"{label}: {', '.join(contexts)} are all annotated with CallContext: keep one")
-    presets = _presets(function)
+    presets = frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset[str]()
     return Signature(
         arguments=tuple(item for item in arguments if item.name not in presets and item.name not in contexts),
         context=contexts[0] if contexts else None,
@@ -118,7 +118,8 @@ def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
             f"{instance} = {owner}(...) and {instance}.{function.__name__}; or mark it with @reg_toolspec and "
             "register the instance; or make it a staticmethod"
         )
-    kind = "a functools.singledispatch" if _has_all(function, "dispatch", "registry", "register") else ""
+    is_dispatch = all(hasattr(function, name) for name in ("dispatch", "registry", "register"))
+    kind = "a functools.singledispatch" if is_dispatch and isinstance(function, types.FunctionType) else ""
     kind = "a ufunc of numpy" if type(cast("object", function)).__name__ == "ufunc" else kind
     if kind:
         raise DefinitionError(
@@ -150,10 +151,6 @@ def _found(path: str, module: str) -> Any:
     for name in path.split("."):
         found = inspect.getattr_static(found, name, None)
     return found
-
-
-def _has_all(value: object, *names: str) -> bool:
-    return isinstance(value, types.FunctionType) and all(hasattr(value, name) for name in names)
 
 
 def _check_wrapper(function: Any, signature: inspect.Signature, label: str) -> None:
@@ -301,10 +298,6 @@ def _is_context(annotation: Any) -> bool:
         inner = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
         return any(_is_context(option) for option in inner)
     return False
-
-
-def _presets(function: Callable[..., Any]) -> frozenset[str]:
-    return frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset()
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
