@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.native.assembly import Assembly
@@ -13,9 +13,6 @@ from toolwire.protocols.native.written import Reader
 from toolwire.protocols.streaming import StreamEvent, TextDelta, end_reply, refuse_more
 from toolwire.vocabulary.calls import Problem, Reply
 from toolwire.vocabulary.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from toolwire.protocols.native.protocol import NativeProtocol
 
 STREAM_LIMIT_CHARACTERS = 16_777_216
 """Maximum size of all pieces of one streamed reply, encrypted reasoning and server tools' results included.
@@ -38,10 +35,21 @@ _REPEATING = frozenset(
 """Events of the SDKs' helpers that repeat what other events hold. Each has the whole text so far."""
 
 
+class _Provider(Protocol):
+    """The part of a native protocol that a stream needs."""
+
+    name: str
+    reads: str
+
+    def read(self, body: Any, reader: Reader, faults: Sequence[Problem] = ()) -> Reply | None: ...
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply: ...
+
+
 class NativeStream:
     """A stream parser for the chunks or events of a provider's SDK."""
 
-    def __init__(self, provider: NativeProtocol, assembly: Assembly, reader: Reader, *, marks_end: bool) -> None:
+    def __init__(self, provider: _Provider, assembly: Assembly, reader: Reader, *, marks_end: bool) -> None:
         self._provider = provider
         self._assembly = assembly
         self._reader = reader
