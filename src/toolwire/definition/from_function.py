@@ -283,9 +283,9 @@ def refuse_unknown(options: Mapping[str, Any], function: str) -> None:
 def _default(argument: Argument) -> Any:
     if argument.default is EMPTY:
         return MISSING
-    if type(argument.default).__module__ != "pydantic.fields":
-        return argument.default
     field = argument.default
+    if type(field).__module__ != "pydantic.fields":
+        return field
     return MISSING if field.is_required() or field.default_factory is not None else field.default
 
 
