@@ -13,6 +13,18 @@ def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> A
     return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: mapped(inner, change))
 
 
+def schemas_in(schema: Any) -> list[dict[str, Any]]:
+    """Returns the schema and every schema in it, outermost first."""
+    found: list[dict[str, Any]] = []
+
+    def keep(node: dict[str, Any]) -> dict[str, Any]:
+        found.append(node)
+        return node
+
+    mapped(schema, keep)
+    return found
+
+
 def objects_in(value: Any) -> Iterator[dict[str, Any]]:
     """Yields every object in a JSON value, in order. Those in defaults and examples are among them."""
     waiting = [value]
