@@ -10,7 +10,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
@@ -36,6 +35,10 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？；]|\n")
 
 _Key = tuple[str, Tool, object]
 """Name, tool and the tool's revision. The index of an entry is valid while all three are the same objects."""
+
+
+_Document = tuple[Counter[str], ...]
+"""The searchable terms of one tool: the number of times that each occurs, per field."""
 
 
 class ToolSearch:
@@ -90,16 +93,6 @@ class ToolSearch:
         return tuple(known[_identity(key)][1] for key in keys)
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """The searchable terms of one tool."""
-
-    counts: tuple[Counter[str], ...]
-    """Number of times each term occurs, per field."""
-    lengths: tuple[int, ...]
-    """Number of terms per field."""
-
-
 class _Index:
     """The search index of some tools."""
 
@@ -143,8 +136,7 @@ def _document(name: str, tool: Tool) -> _Document:
     summary, detail = _parted(tool.description.strip())
     parameters = " ".join(_parameter_texts(shared_input_schema(tool), PARAMETER_DEPTH))
     texts = (" ".join([name, tool.title or "", *sorted(tool.tags)]), summary, detail, parameters)
-    counts = tuple(Counter(terms(text)) for text in texts)
-    return _Document(counts, tuple(count.total() for count in counts))
+    return tuple(Counter(terms(text)) for text in texts)
 
 
 def _parted(description: str) -> tuple[str, str]:
@@ -167,11 +159,12 @@ def _parameter_texts(schema: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 def _postings(documents: Sequence[_Document]) -> dict[str, list[tuple[int, float]]]:
     """Returns the tools of each term, with its weight from 0 to 1: weighted by field, then saturated."""
-    means = [sum(lengths) / len(lengths) for lengths in zip(*(document.lengths for document in documents), strict=True)]
+    lengths = [[counts.total() for counts in document] for document in documents]
+    means = [sum(of_field) / len(of_field) for of_field in zip(*lengths, strict=True)]
     found: dict[str, list[tuple[int, float]]] = {}
     for place, document in enumerate(documents):
         amounts: dict[str, float] = {}
-        for counts, length, mean, weight in zip(document.counts, document.lengths, means, WEIGHTS, strict=True):
+        for counts, length, mean, weight in zip(document, lengths[place], means, WEIGHTS, strict=True):
             factor = weight / (1 - EVENNESS + EVENNESS * length / mean) if length else 0.0
             for term, count in counts.items():
                 amounts[term] = amounts.get(term, 0.0) + count * factor
