@@ -97,7 +97,7 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     contexts = [argument.name for argument in arguments if _is_context(argument.annotation)]
     if len(contexts) > 1:
         raise DefinitionError(f"{label}: {', '.join(contexts)} are all annotated with CallContext: keep one")
-    presets = frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset[str]()
+    presets = _presets(function)
     return Signature(
         arguments=tuple(item for item in arguments if item.name not in presets and item.name not in contexts),
         context=contexts[0] if contexts else None,
@@ -298,6 +298,10 @@ def _is_context(annotation: Any) -> bool:
         inner = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
         return any(_is_context(option) for option in inner)
     return False
+
+
+def _presets(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset()
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -72,7 +72,8 @@ def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
                 found.append(block)
                 container[key] = f"[{shown(block)['type']}]"
             elif type(item) in (dict, list, tuple):
-                container[key] = copied = dict(item) if type(item) is dict else list(item)
+                copied: Any = dict(cast("dict[Any, Any]", item)) if type(item) is dict else list(item)
+                container[key] = copied
                 containers.append(copied)
     return (root[0], found) if found else (value, [])
 

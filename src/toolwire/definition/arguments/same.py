@@ -43,7 +43,7 @@ def _same_in_parts(one: Any, other: Any, kind: Any) -> bool:
     if isinstance(one, Enum | type):
         return False
     if isinstance(one, list | tuple | deque):
-        return len(one) == len(other) and all(map(same, one, other)) and _same_attributes(one, other)
+        return _same_items(one, other) and _same_attributes(one, other)
     if isinstance(one, set | frozenset):
         return _same_mapping(*({item: item for item in items} for items in (cast("Any", one), other)))
     if isinstance(one, Mapping):
@@ -57,6 +57,10 @@ def _same_in_parts(one: Any, other: Any, kind: Any) -> bool:
     if hasattr(kind, "__pydantic_fields__") or dataclasses.is_dataclass(kind):
         return _same_attributes(one, other)
     return False
+
+
+def _same_items(one: Any, other: Any) -> bool:
+    return len(one) == len(other) and all(map(same, one, other))
 
 
 def _same_mapping(one: Any, other: Any) -> bool:
