@@ -118,8 +118,10 @@ def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
             f"{instance} = {owner}(...) and {instance}.{function.__name__}; or mark it with @reg_toolspec and "
             "register the instance; or make it a staticmethod"
         )
-    is_dispatch = all(hasattr(function, name) for name in ("dispatch", "registry", "register"))
-    kind = "a functools.singledispatch" if is_dispatch and isinstance(function, types.FunctionType) else ""
+    is_dispatch = isinstance(function, types.FunctionType) and all(
+        hasattr(function, name) for name in ("dispatch", "registry", "register")
+    )
+    kind = "a functools.singledispatch" if is_dispatch else ""
     kind = "a ufunc of numpy" if type(cast("object", function)).__name__ == "ufunc" else kind
     if kind:
         raise DefinitionError(
