@@ -15,8 +15,8 @@ from toolwire import Session, ToolRegistry, ToolSpec
 from toolwire.definition.from_function import FunctionShape
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get
-from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.gemini import Gemini
+from toolwire.protocols.native.protocol import copied
 
 TEXT = ("attp", "xml", "json")
 PARSE_LIMIT = 2.0

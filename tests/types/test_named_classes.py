@@ -62,7 +62,6 @@ OWN = {
     "Tool.invoke",
     "Tool.parameters",
     "Tool.reshaped",
-    "Tool.shape",
     "Tool.validate",
     "Tool.visible_parameters",
     "Toolkit.__init__.scope",

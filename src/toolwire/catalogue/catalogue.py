@@ -309,12 +309,6 @@ class Overlay(Catalogue):
             yield _instead(own.pop(entry.name), entry) if entry.name in own else entry
         yield from own.values()
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self._below
-
     @property
     def answers_later(self) -> bool:
         return super().answers_later or self._below.answers_later

@@ -10,7 +10,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
@@ -36,6 +35,10 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？；]|\n")
 
 _Key = tuple[str, Tool, object]
 """Name, tool and the tool's revision. The index of an entry is valid while all three are the same objects."""
+
+
+_Document = tuple[Counter[str], ...]
+"""The searchable terms of one tool: the number of times that each occurs, per field."""
 
 
 class ToolSearch:
@@ -68,13 +71,14 @@ class ToolSearch:
     def _current(self, entries: Sequence[Entry]) -> _Index:
         clock = WorkClock(len(entries) * _TOOL_SIZE)
         keys = tuple((entry.name, entry.tool, entry.tool.revision) for entry in entries)
-        if not self._index.is_of(keys):
+        # No class of a key defines equality, so this compares identities, and it is quick.
+        if self._index.keys != keys:
             with self._lock:
-                if not self._index.is_of(keys):
+                if self._index.keys != keys:
                     self._index, self._read = _Index(keys, self._documents(keys, clock)), {}
         # Another thread may search other entries at the same time, so the index must match these keys.
         index = self._index
-        return index if index.is_of(keys) else _Index(keys, self._documents(keys, clock))
+        return index if index.keys == keys else _Index(keys, self._documents(keys, clock))
 
     def _documents(self, keys: Sequence[_Key], clock: WorkClock) -> tuple[_Document, ...]:
         index = self._index
@@ -89,16 +93,6 @@ class ToolSearch:
         return tuple(known[_identity(key)][1] for key in keys)
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """The searchable terms of one tool."""
-
-    counts: tuple[Counter[str], ...]
-    """Number of times each term occurs, per field."""
-    lengths: tuple[int, ...]
-    """Number of terms per field."""
-
-
 class _Index:
     """The search index of some tools."""
 
@@ -107,11 +101,6 @@ class _Index:
         self.keys = keys
         self.documents = documents
         self._postings = _postings(documents)
-
-    def is_of(self, keys: tuple[_Key, ...]) -> bool:
-        """True if the index was built from exactly these keys."""
-        # No class of a key defines equality, so this compares identities, and it is quick.
-        return self.keys == keys
 
     def ranked(self, query: str, clock: WorkClock) -> list[int]:
         """Returns the positions of the matching tools, best first; ties keep their order."""
@@ -147,8 +136,7 @@ def _document(name: str, tool: Tool) -> _Document:
     summary, detail = _parted(tool.description.strip())
     parameters = " ".join(_parameter_texts(shared_input_schema(tool), PARAMETER_DEPTH))
     texts = (" ".join([name, tool.title or "", *sorted(tool.tags)]), summary, detail, parameters)
-    counts = tuple(Counter(terms(text)) for text in texts)
-    return _Document(counts, tuple(count.total() for count in counts))
+    return tuple(Counter(terms(text)) for text in texts)
 
 
 def _parted(description: str) -> tuple[str, str]:
@@ -171,11 +159,12 @@ def _parameter_texts(schema: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 def _postings(documents: Sequence[_Document]) -> dict[str, list[tuple[int, float]]]:
     """Returns the tools of each term, with its weight from 0 to 1: weighted by field, then saturated."""
-    means = [sum(lengths) / len(lengths) for lengths in zip(*(document.lengths for document in documents), strict=True)]
+    lengths = [[counts.total() for counts in document] for document in documents]
+    means = [sum(of_field) / len(of_field) for of_field in zip(*lengths, strict=True)]
     found: dict[str, list[tuple[int, float]]] = {}
     for place, document in enumerate(documents):
         amounts: dict[str, float] = {}
-        for counts, length, mean, weight in zip(document.counts, document.lengths, means, WEIGHTS, strict=True):
+        for counts, length, mean, weight in zip(document, lengths[place], means, WEIGHTS, strict=True):
             factor = weight / (1 - EVENNESS + EVENNESS * length / mean) if length else 0.0
             for term, count in counts.items():
                 amounts[term] = amounts.get(term, 0.0) + count * factor

@@ -16,31 +16,27 @@ _LOG = logging.getLogger("toolwire.registry")
 class Seat:
     """A place that its own catalogue changes, under that catalogue's lock. Any thread may read it without a lock."""
 
-    __slots__ = ("_base", "entry")
+    __slots__ = ("base", "entry")
 
     def __init__(self, entry: Entry) -> None:
-        self._base = entry
+        self.base = entry
+        """The entry as it was put in. It stays the same object when the tool is disabled or enabled."""
         self.entry: Entry | None = entry
         """The current entry, with the reason if it is disabled; None after its removal."""
-
-    @property
-    def base(self) -> Entry:
-        """The entry as it was put in. It stays the same object when the tool is disabled or enabled."""
-        return self._base
 
     def put(self, entry: Entry) -> None:
         """Replaces the entry. A disabled name stays disabled."""
         there = self.entry
-        self._base = entry
+        self.base = entry
         self.entry = entry if there is None or there.disabled is None else replace(entry, disabled=there.disabled)
 
     def disable(self, reason: str) -> None:
         """Disables the entry. Calls are refused with this reason."""
-        self.entry = replace(self._base, disabled=reason)
+        self.entry = replace(self.base, disabled=reason)
 
     def enable(self) -> None:
         """Enables the entry again."""
-        self.entry = self._base
+        self.entry = self.base
 
     def leave(self) -> None:
         """Removes the entry, for every catalogue that shares this place."""

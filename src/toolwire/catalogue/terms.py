@@ -41,11 +41,6 @@ def is_chinese(piece: str) -> bool:
     return "㐀" <= piece[0] <= "鿿"
 
 
-def pieces(text: str) -> list[str]:
-    """Splits the text into runs of Chinese characters and words of other scripts."""
-    return _PIECE.findall(text)
-
-
 def _words(piece: str) -> Iterator[str]:
     parts = _PART.findall(piece) if piece.isascii() else ()
     whole = piece.lower()
@@ -113,7 +108,7 @@ Sense = Mapping[str, float]
 
 def senses(query: str) -> Iterator[Sense]:
     """Yields the sense of each word of the query."""
-    for piece in pieces(query):
+    for piece in _PIECE.findall(query):
         if is_chinese(piece):
             yield from _chinese(piece)
         else:

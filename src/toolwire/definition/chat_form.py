@@ -127,9 +127,7 @@ def from_tool_function(
         shape=shape,
         docs=shape.docs,
         function=function,
-        is_async=shape.signature.is_async,
-        gives_future=shape.signature.gives_future,
-        context_parameter=shape.signature.context,
+        signature=shape.signature,
         description=description,
     )
     tool.unreadable = unreadable_return(shape.signature.returns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -58,13 +59,6 @@ def _listed(functions: Mapping[str, Any], func_name: str) -> str:
 
 
 def _line(error: BaseException) -> int | None:
-    lines = [place.tb_lineno for place in _frames(error.__traceback__) if place.tb_frame.f_code.co_filename == _FILE]
+    places = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in places if frame.f_code.co_filename == _FILE]
     return lines[-1] if lines else None
-
-
-def _frames(place: types.TracebackType | None) -> list[types.TracebackType]:
-    found: list[types.TracebackType] = []
-    while place is not None:
-        found.append(place)
-        place = place.tb_next
-    return found

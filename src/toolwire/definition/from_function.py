@@ -80,9 +80,7 @@ def from_function(
         shape=shape,
         docs=shape.docs,
         function=func,
-        is_async=shape.signature.is_async,
-        gives_future=shape.signature.gives_future,
-        context_parameter=shape.signature.context,
+        signature=shape.signature,
         title=title,
         description=description,
         tags=tags or (),
@@ -99,14 +97,6 @@ def from_function(
 
 NEEDS_SCHEMA = "__toolwire_needs_schema__"
 """The attribute of a function whose parameters only a schema tells: the tool that it was made for."""
-
-
-def _refuse_without_schema(function: Callable[..., Any], name: str) -> None:
-    if hasattr(function, NEEDS_SCHEMA):
-        raise RegistrationError(
-            f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
-            "write toolkit.register_tool_function(function, **register_kwargs)"
-        )
 
 
 def tool_of(value: Any) -> Tool:
@@ -140,7 +130,11 @@ class FunctionShape:
 
         `leave_out` are the kinds of parameters that no call gives.
         """
-        _refuse_without_schema(function, name)
+        if hasattr(function, NEEDS_SCHEMA):
+            raise RegistrationError(
+                f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
+                "write toolkit.register_tool_function(function, **register_kwargs)"
+            )
         self._label = f"tool {name!r}"
         whole = read_signature(function, self._label)
         self.docs = functools.cache(functools.partial(docs, whole.names))
@@ -150,7 +144,6 @@ class FunctionShape:
         )
         self.spread = spread_for(self.signature.arguments, self.signature.context, function)
         self._module: str = getattr(plain_function(function), "__module__", None) or __name__
-        self._output: OutputShape | None = None
         self._misfits: dict[str, Callable[[Any], str | None]] = {}
 
     @property
@@ -290,9 +283,9 @@ def refuse_unknown(options: Mapping[str, Any], function: str) -> None:
 def _default(argument: Argument) -> Any:
     if argument.default is EMPTY:
         return MISSING
-    if type(argument.default).__module__ != "pydantic.fields":
-        return argument.default
     field = argument.default
+    if type(field).__module__ != "pydantic.fields":
+        return field
     return MISSING if field.is_required() or field.default_factory is not None else field.default
 
 

@@ -18,7 +18,6 @@ from toolwire.definition.json_schema.current_draft import read_outside_forms
 from toolwire.definition.json_schema.required_defaults import RequiredDefaults
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
-from toolwire.definition.promised_output import output_check
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.schema_function import (
     context_first,
@@ -89,9 +88,7 @@ def from_schema(
         shape=shape,
         docs=Docs,
         function=function,
-        is_async=signature is not None and signature.is_async,
-        gives_future=signature is not None and signature.gives_future,
-        context_parameter=None if signature is None else signature.context,
+        signature=signature,
         title=title,
         description=description,
         tags=tags or (),
@@ -295,6 +292,38 @@ class SchemaForm:
     def is_certain(self, name: str) -> bool:  # noqa: ARG002  # a function's form needs the name
         """Always True, because the values are already JSON."""
         return True
+
+
+def output_check(schema: Mapping[str, Any], label: str) -> Callable[[Any], str | None]:
+    """Returns the check of a tool's results.
+
+    It has the limits of the arguments' check, so no schema holds its thread up.
+
+    Raises:
+        DefinitionError: The output schema cannot be used; the message says why.
+    """
+    # Imported here: only tools defined by a schema need jsonschema.
+    from toolwire.definition.json_schema.validator import Validator, check_schema, warn_of_unchecked
+
+    kept, label = copy.deepcopy(dict(schema)), f"{label}, output"
+    patterns = check_schema(kept, label)
+    warn_of_unchecked(kept, patterns, label)
+    validator = Validator(kept, patterns, label, whole="result")
+
+    def misfit(data: Any) -> str | None:
+        try:
+            written = plain(data)
+        except Unrepresentable:
+            # The last step before the result is returned says so.
+            return None
+        try:
+            with closing(validator.problems(written)) as found:
+                wrong = complaint(found)
+        except DefinitionError as error:
+            return f"{error}."
+        return None if wrong is None else " ".join(problem.message for problem in wrong.problems)
+
+    return misfit
 
 
 def _told(text: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.json_schema.accepted_types import json_type
 from toolwire.definition.shape import MISSING
 from toolwire.definition.words import bounded, flattened
 from toolwire.vocabulary.errors import DefinitionError
@@ -99,7 +100,7 @@ def _types(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH_LIMIT) -> l
     node = flattened(schema, root)
     choices = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
     if choices is not None:
-        found = [_type_of(value) for value in choices]
+        found = list(map(json_type, choices))
     elif "anyOf" in node or "oneOf" in node:
         options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
         parts = [_types(option, root, depth - 1) if depth else [] for option in options]
@@ -109,17 +110,3 @@ def _types(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH_LIMIT) -> l
         found = [kinds] if isinstance(kinds, str) else list(kinds)
     words = list(dict.fromkeys(found))
     return [word for word in words if word != "null"] or words
-
-
-def _type_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    return next(word for kind, word in _WORDS if isinstance(value, kind))
-
-
-_WORDS: tuple[tuple[type, str], ...] = (
-    *((int, "integer"), (float, "number"), (str, "string")),
-    *((Mapping, "object"), (object, "array")),
-)

@@ -99,30 +99,18 @@ class Invalid:
         return (*told, "There may be others: the check ended early.") if self.is_partial else told
 
 
+@dataclass(slots=True)
 class Validated:
-    """Arguments that may be used. A plain class, because one is built on every call."""
+    """Arguments that may be used. It is not frozen, because one is built on every call."""
 
-    __slots__ = ("bound", "form", "values")
+    values: dict[str, Any]
+    """Visible arguments by parameter name, as real objects with defaults.
 
-    def __init__(self, values: dict[str, Any], bound: dict[str, Any], form: Form) -> None:
-        self.values = values
-        """Visible arguments by parameter name, as real objects with defaults.
-
-        `*rest` is a tuple and `**more` a dict.
-        """
-        self.bound = bound
-        """Bound arguments by parameter name: the same objects that state holds."""
-        self.form = form
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Validated):
-            return NotImplemented
-        return self.values == other.values and self.bound == other.bound
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]  # mutable values
-
-    def __repr__(self) -> str:
-        return f"Validated(values={self.values!r}, bound={self.bound!r})"
+    `*rest` is a tuple and `**more` a dict.
+    """
+    bound: dict[str, Any]
+    """Bound arguments by parameter name: the same objects that state holds."""
+    form: Form = field(repr=False, compare=False)
 
 
 Spread = Callable[[Callable[..., Any], dict[str, Any]], Any]

@@ -118,7 +118,10 @@ def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
             f"{instance} = {owner}(...) and {instance}.{function.__name__}; or mark it with @reg_toolspec and "
             "register the instance; or make it a staticmethod"
         )
-    kind = "a functools.singledispatch" if _has_all(function, "dispatch", "registry", "register") else ""
+    is_dispatch = isinstance(function, types.FunctionType) and all(
+        hasattr(function, name) for name in ("dispatch", "registry", "register")
+    )
+    kind = "a functools.singledispatch" if is_dispatch else ""
     kind = "a ufunc of numpy" if type(cast("object", function)).__name__ == "ufunc" else kind
     if kind:
         raise DefinitionError(
@@ -150,10 +153,6 @@ def _found(path: str, module: str) -> Any:
     for name in path.split("."):
         found = inspect.getattr_static(found, name, None)
     return found
-
-
-def _has_all(value: object, *names: str) -> bool:
-    return isinstance(value, types.FunctionType) and all(hasattr(value, name) for name in names)
 
 
 def _check_wrapper(function: Any, signature: inspect.Signature, label: str) -> None:

@@ -34,6 +34,7 @@ from toolwire.definition.shape import (
     Spread,
     Validated,
 )
+from toolwire.definition.signature import Signature
 from toolwire.definition.texts.odd_defaults import tell_odd_defaults
 from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
@@ -93,9 +94,7 @@ class Tool:
         shape: Shape,
         docs: Callable[[], Docs],
         function: Callable[..., Any] | None,
-        is_async: bool = False,
-        gives_future: bool = False,
-        context_parameter: str | None = None,
+        signature: Signature | None,
         title: str | None = None,
         description: str | Callable[[], str] | None = None,
         tags: Iterable[str] = (),
@@ -115,11 +114,11 @@ class Tool:
         """A name for people; None if the author gave none."""
         self.function = function
         """The function to call; None for a tool defined by its schema alone."""
-        self.is_async = is_async
+        self.is_async = signature is not None and signature.is_async
         """True if calling the function returns an awaitable or an async generator, which needs an event loop."""
-        self.gives_future = gives_future
+        self.gives_future = signature is not None and signature.gives_future
         """True if the function is annotated to return a `concurrent.futures.Future`. It must not block then."""
-        self.context_parameter = context_parameter
+        self.context_parameter = None if signature is None else signature.context
         """The parameter that receives the `CallContext`, or None."""
         self.tags = checked_tags(name, tags)
         self.annotations: Mapping[str, Any] = dict(annotations or {})
@@ -136,7 +135,9 @@ class Tool:
         """Version, icons and `_meta` for exports."""
         self.check = check
         """Runs after the schema check. A returned text makes the call invalid."""
-        self._shape, self._docs, self._description = shape, docs, description
+        self.shape = shape
+        """The parameters and the output, before any binding."""
+        self._docs, self._description = docs, description
         self._output_schema = None if output_schema is None else checked_output(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None
@@ -218,13 +219,13 @@ class Tool:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """All parameters in order, including bound ones. The schema of a hidden one is empty."""
-        return self._shape.parameters(self._form())
+        return self.shape.parameters(self._form())
 
     @property
     def visible_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a model may give, in order."""
         form = self._form()
-        return tuple(parameter for parameter in self._shape.parameters(form) if parameter.name not in form.hidden)
+        return tuple(parameter for parameter in self.shape.parameters(form) if parameter.name not in form.hidden)
 
     @property
     def digest(self) -> str:
@@ -318,7 +319,7 @@ class Tool:
         """Returns an independent tool with the same function. Bindings and state share no container with this one."""
         cloned = copy.copy(self)
         cloned.annotations = copy.deepcopy(dict(self.annotations))
-        cloned.bindings = Bindings(label=f"tool {self.name!r}", shape=self._shape)
+        cloned.bindings = Bindings(label=f"tool {self.name!r}", shape=self.shape)
         self.bindings.copy_to(cloned.bindings)
         return cloned
 
@@ -330,9 +331,9 @@ class Tool:
         Raises:
             BindingError: The function takes no such parameter.
         """
-        preset = self.reshaped(self._shape)
+        preset = self.reshaped(self.shape)
         for name, value in presets.items():
-            preset.bindings.preset(name, value, is_more=self._shape.takes(name))
+            preset.bindings.preset(name, value, is_more=self.shape.takes(name))
         return preset
 
     def reshaped(self, shape: Shape) -> Tool:
@@ -340,24 +341,19 @@ class Tool:
         bindings = Bindings(label=f"tool {self.name!r}", shape=shape, state_of=self.bindings)
         bindings.current = self.bindings.current
         view = copy.copy(self)
-        vars(view).update(_shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)
+        vars(view).update(shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)
         return view
 
     def described_as(self, description: str) -> Tool:
         """Returns this tool with another description."""
-        view = self.reshaped(self._shape)
+        view = self.reshaped(self.shape)
         vars(view).update(_description=description)
         return view
 
     @property
-    def shape(self) -> Shape:
-        """The parameters and the output, before any binding."""
-        return self._shape
-
-    @property
     def _output(self) -> OutputShape:
         if self._output_read is None:
-            self._output_read = self._shape.output()
+            self._output_read = self.shape.output()
         return self._output_read
 
     def _form(self) -> Form:
@@ -367,7 +363,7 @@ class Tool:
     def _compile(self) -> tuple[Form, Mapping[str, Binding]]:
         # Kept together, so that a call never combines a form with the bindings of another moment.
         bindings = self.bindings.current
-        self._compiled = compiled = (self._shape.compile(frozenset(bindings)), bindings)
+        self._compiled = compiled = (self.shape.compile(frozenset(bindings)), bindings)
         return compiled
 
     def _bind_and_check(

@@ -34,14 +34,6 @@ class UnreadableReturn(NamedTuple):
     """True if every value that the function may return is of this class."""
 
 
-def unreadable_return(returns: Any) -> UnreadableReturn | None:
-    """Returns the first part of a return annotation whose values have no plain form. None if there is none.
-
-    An annotation that says little, such as a protocol, an abstract class or a type variable, counts as readable.
-    """
-    return _unreadable(returns, is_whole=True)
-
-
 _READABLE = (
     *(str, int, float, bytes, bytearray, memoryview, types.NoneType, list, dict, set, frozenset, tuple),
     *(datetime.date, datetime.time, datetime.timedelta, Decimal, Enum, PurePath, UUID, collections.abc.Mapping),
@@ -51,15 +43,20 @@ _READABLE = (
 _SAY_NOTHING = (EMPTY, None, Any, object, typing.NoReturn, typing.Never)
 
 
-def _unreadable(annotation: Any, *, is_whole: bool) -> UnreadableReturn | None:
+def unreadable_return(annotation: Any, *, is_whole: bool = True) -> UnreadableReturn | None:
+    """Returns the first part of a return annotation whose values have no plain form. None if there is none.
+
+    An annotation that says little, such as a protocol, an abstract class or a type variable, counts as readable.
+    `is_whole` is False for a part of the returned value.
+    """
     if any(annotation is one for one in _SAY_NOTHING):
         return None
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _unreadable(inner[0], is_whole=is_whole)
+        return unreadable_return(inner[0], is_whole=is_whole)
     kind = origin or annotation
     if origin in (Union, types.UnionType):
-        found = [_unreadable(option, is_whole=is_whole) for option in inner]
+        found = [unreadable_return(option, is_whole=is_whole) for option in inner]
         first = next((one for one in found if one is not None), None)
         return first and first._replace(is_whole=is_whole and all(one is not None and one.is_whole for one in found))
     if not isinstance(kind, type):
@@ -68,7 +65,7 @@ def _unreadable(annotation: Any, *, is_whole: bool) -> UnreadableReturn | None:
         return UnreadableReturn(kind.__name__, is_whole)
     # What is awaited or given by a generator is the result, or a part of it.
     is_around = is_whole and issubclass(kind, collections.abc.Awaitable | Future)
-    found = (_unreadable(item, is_whole=is_around) for item in _values(cast("type[Any]", kind), inner))
+    found = (unreadable_return(item, is_whole=is_around) for item in _values(cast("type[Any]", kind), inner))
     return next((one for one in found if one is not None), None)
 
 

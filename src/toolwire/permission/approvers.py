@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal, TextIO
+from typing import ClassVar, Literal, TextIO
 
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.deciding import rule_for
@@ -104,12 +104,10 @@ class ConsoleApprover:
         match said:
             case "y" | "yes":
                 return Decision(verdict="approve")
-            case "n" | "no":
+            case "n" | "no" | "s":
                 reason = terminal.line("reason for the model (may be empty): ")
-                return None if reason is None else Decision(verdict="deny", reason=reason)
-            case "s":
-                reason = terminal.line("reason for the model (may be empty): ")
-                return None if reason is None else Decision(verdict="stop_run", reason=reason)
+                verdict = "stop_run" if said == "s" else "deny"
+                return None if reason is None else Decision(verdict=verdict, reason=reason)
             case "e":
                 return self._edited(request, terminal)
             case "a" if self._remembers:
@@ -181,10 +179,8 @@ class _Screen(ABC):
 
     output: TextIO
 
-    @property
-    @abstractmethod
-    def authn(self) -> str:
-        """How the person proved who they are: `Decider.authn`."""
+    authn: ClassVar[str]
+    """How the person proved who they are: `Decider.authn`."""
 
     @abstractmethod
     def line(self, question: str) -> str | None:
@@ -216,11 +212,8 @@ class _Screen(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Terminal(_Screen):
+    authn = "terminal"
     input: TextIO
-
-    @property
-    def authn(self) -> str:
-        return "terminal"
 
     def line(self, question: str) -> str | None:
         print(question, end="", file=self.output, flush=True)
@@ -233,11 +226,8 @@ class _Terminal(_Screen):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Notebook(_Screen):
+    authn = "notebook"
     ask: NotebookInput
-
-    @property
-    def authn(self) -> str:
-        return "notebook"
 
     def line(self, question: str) -> str | None:
         try:

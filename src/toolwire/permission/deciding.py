@@ -95,7 +95,7 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
         return None
     if (rule.effect == "auto") != (decision.verdict in ("approve", "edit")):
         return f"its rule says {rule.effect!r} and its verdict is {decision.verdict!r}"
-    if rule.tool not in (request.tool, _exactly(request.tool)) or not _is_exact(rule.tool, request.tool):
+    if rule.tool != glob.escape(request.tool):
         return f"it remembers a rule for {rule.tool!r}, and the request shown is a call of {request.tool!r}"
     if rule.agent not in (None, request.caller.agent):
         return f"it remembers a rule for another agent, {rule.agent!r}"
@@ -169,17 +169,8 @@ def rule_for(
     same = Condition(path="/arguments", op="==", value=dict(request.arguments))
     rule = Rule(
         effect=effect,  # pyright: ignore[reportArgumentType] - checked by the rule
-        tool=_exactly(request.tool),
+        tool=glob.escape(request.tool),
         when=(same,) if same_arguments else (),
         scope=scope,
     )
     return narrowed(rule, request)
-
-
-def _exactly(tool: str) -> str:
-    """Returns a pattern that matches only this name."""
-    return glob.escape(tool)
-
-
-def _is_exact(pattern: str, tool: str) -> bool:
-    return pattern == _exactly(tool) or not any(sign in pattern for sign in "*?[")

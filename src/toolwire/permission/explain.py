@@ -55,14 +55,13 @@ def explain(policy: Policy, tool: str, own: Permission, subject: Subject, verdic
         tool=tool,
         arguments=subject.arguments,
         default=policy.own(tool, own),
-        rules=tuple(_outcome(rule, subject, now) for rule in policy.rules_about(tool)),
+        rules=tuple(
+            RuleOutcome(rule=rule, hits=rule.hits(subject, now), why=_why(rule, subject, now))
+            for rule in policy.rules_about(tool)
+        ),
         guard=gate_reason(subject),
         verdict=verdict,
     )
-
-
-def _outcome(rule: Rule, subject: Subject, now: float) -> RuleOutcome:
-    return RuleOutcome(rule=rule, hits=rule.hits(subject, now), why=_why(rule, subject, now))
 
 
 def _why(rule: Rule, subject: Subject, now: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +35,11 @@ def load_policy(path: str | Path) -> Policy:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{path}: it is not TOML: {error}") from error
-    wrong = [f"{path}: unknown key {key!r}: there are [[rule]], [permissions], [approvers]" for key in _unknown(data)]
+    wrong = [
+        f"{path}: unknown key {key!r}: there are [[rule]], [permissions], [approvers]"
+        for key in data
+        if key not in _TABLES
+    ]
     rules = _rules(path, text, data.get("rule", []), wrong)
     tables = {name: _table(path, name, data.get(name, {}), wrong) for name in ("permissions", "approvers")}
     policy = Policy()
@@ -62,10 +65,6 @@ def _text(path: Path) -> str:
         raise ConfigurationError(
             f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
         ) from error
-
-
-def _unknown(data: Mapping[str, Any]) -> list[str]:
-    return [key for key in data if key not in _TABLES]
 
 
 def _rules(path: Path, text: str, given: object, wrong: list[str]) -> list[Rule]:

@@ -347,12 +347,8 @@ def is_plain_text(block: object) -> TypeGuard[TextBlock]:
 
 
 def _joined(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:
-    for is_text, run in groupby(pieces, key=_is_text):
+    for is_text, run in groupby(pieces, key=lambda piece: type(piece) is str):
         if is_text:
             yield "".join(cast("Iterator[str]", run))
         else:
             yield from run
-
-
-def _is_text(piece: object) -> bool:
-    return type(piece) is str

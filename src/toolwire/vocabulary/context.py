@@ -76,30 +76,9 @@ class CallContext:
     """
 
     __slots__ = (
-        *(
-            "_ask",
-            "_call",
-            "_emit",
-            "_note",
-            "_notes",
-            "_scope",
-            "_using",
-            "answers",
-            "call_id",
-            "caller",
-            "deadline",
-            "idempotency_key",
-        ),
-        "state",
+        *("_ask", "_call", "_emit", "_note", "_notes", "_scope", "_using"),
+        *("answers", "call_id", "caller", "deadline", "idempotency_key", "state"),
     )
-
-    call_id: str
-    caller: Caller
-    deadline: float | None
-
-    answers: Mapping[str, Any]
-    state: Any
-    idempotency_key: str
 
     def __init__(
         self,
@@ -123,7 +102,7 @@ class CallContext:
         self._ask = ask
         self._note = note
         self._notes = notes
-        self.answers = {} if answers is None else answers
+        self.answers: Mapping[str, Any] = {} if answers is None else answers
         self.state = state
         self.call_id = call_id
         self.caller = caller

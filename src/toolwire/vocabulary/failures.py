@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 FailureKind = Literal[
@@ -143,7 +144,7 @@ class Failure(_Carrier):
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _failure, (self.kind, self.hint, self.path, self.data)
+        return partial(Failure, kind=self.kind, hint=self.hint, path=self.path, data=self.data), ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Failure:
         # The class of an exception may not support copying.
@@ -159,7 +160,3 @@ class Failure(_Carrier):
     def retry(self) -> bool:
         """True if the same call, unchanged, may succeed later."""
         return FAILURE_RULES[self.kind].retry
-
-
-def _failure(kind: FailureKind, hint: str, path: str, data: dict[str, Any]) -> Failure:
-    return Failure(kind=kind, hint=hint, path=path, data=data)

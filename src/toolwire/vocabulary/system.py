@@ -169,7 +169,8 @@ def kill_marked(variable: str, mark: str) -> bool:
         return True
     wanted = re.compile(rb"(?:\A|\0)%b=[^\0]*%b" % (re.escape(variable.encode()), re.escape(mark.encode())))
     for _ in range(_SCANS):
-        found = [number for number in _process_ids() if _has_mark(number, wanted)]
+        numbers = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+        found = [number for number in numbers if _has_mark(number, wanted)]
         if not found:
             return True
         for number in found:
@@ -177,10 +178,6 @@ def kill_marked(variable: str, mark: str) -> bool:
                 os.kill(number, signal.SIGKILL)
         time.sleep(_LOCK_POLL_S)
     return False
-
-
-def _process_ids() -> list[int]:
-    return [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
 
 
 def _has_mark(process_id: int, wanted: re.Pattern[bytes]) -> bool:

@@ -65,13 +65,15 @@ def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
     root = [value]
     containers: list[Any] = [root]
     for container in containers:
-        for key, item in _items(container):
+        pairs = cast("dict[Any, Any]", container).items() if type(container) is dict else enumerate(container)
+        for key, item in list(pairs):
             block = _media_block(item)
             if block is not None:
                 found.append(block)
                 container[key] = f"[{shown(block)['type']}]"
             elif type(item) in (dict, list, tuple):
-                container[key] = copied = _copied(item)
+                copied: Any = dict(cast("dict[Any, Any]", item)) if type(item) is dict else list(item)
+                container[key] = copied
                 containers.append(copied)
     return (root[0], found) if found else (value, [])
 
@@ -89,18 +91,6 @@ def _media_block(item: Any) -> ContentBlock | None:
         source = {"type": "base64", "media_type": media.get("mimeType") or media["type"], "data": media["data"]}
         media = {"type": media["type"], "source": source}
     return media if is_block(media) and is_media(media) else None
-
-
-def _items(container: Any) -> list[tuple[Any, Any]]:
-    return (
-        list(cast("dict[Any, Any]", container).items())
-        if type(container) is dict
-        else list(enumerate(cast("list[Any]", container)))
-    )
-
-
-def _copied(container: Any) -> dict[Any, Any] | list[Any]:
-    return dict(cast("dict[Any, Any]", container)) if type(container) is dict else list(container)
 
 
 def _told(data: Any) -> Any:

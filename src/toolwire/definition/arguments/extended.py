@@ -78,11 +78,6 @@ class ExtendedShape:
         """The hidden parameters of the tool itself."""
         return self.own.never_visible
 
-    @property
-    def spread(self) -> Callable[[Callable[..., Any], dict[str, Any]], Any]:
-        """Passes the fields that the function takes, under their names in the model."""
-        return self._spread
-
     def misfit(self, name: str, value: Any) -> str | None:
         """Checks the value as the tool itself does."""
         return self.own.misfit(name, value)
@@ -111,7 +106,8 @@ class ExtendedShape:
         """Returns the output of the tool itself."""
         return self.own.output()
 
-    def _spread(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    def spread(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+        """Calls the function with the fields that it takes, under their names in the model."""
         own = {name: value for name, value in values.items() if name not in self.fields}
         own |= {field: values[name] for name, field in self.fields.items() if self.own.takes(field)}
         spread = self.own.spread
@@ -138,13 +134,8 @@ class ExtendedForm:
         self.own = own
         self.hidden = hidden
         self._shape = shape
-        self._schema = _together(own.input_schema, shape.schema, shape.model.__name__)
+        self.input_schema = _together(own.input_schema, shape.schema, shape.model.__name__)
         self._validation = Validation(shape.model.__pydantic_core_schema__)
-
-    @property
-    def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of both."""
-        return self._schema
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
         """Returns the arguments as real objects with the model built from some of them, or all problems."""
@@ -168,7 +159,7 @@ class ExtendedForm:
     def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[Found]:
         """Yields the problems of the tool's own arguments. An unknown name may be a misspelt field."""
         found = values.problems if isinstance(values, Invalid) else ()
-        names = self._schema["properties"]
+        names = self.input_schema["properties"]
         for problem in found:
             is_name = problem.kind == "unexpected" and problem.path in arguments
             yield told(unexpected(problem.path, problem.path, names) if is_name else problem)
@@ -176,7 +167,7 @@ class ExtendedForm:
     def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> Iterator[Found]:
         whole = [error["msg"].removeprefix("Value error, ") for error in errors if not error["loc"]]
         placed = [error for error in errors if error["loc"]]
-        yield from problems_of(placed, given, self._schema, self.hidden)
+        yield from problems_of(placed, given, self.input_schema, self.hidden)
         for text in whole:
             yield told(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}."))
 

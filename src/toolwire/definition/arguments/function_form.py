@@ -22,7 +22,7 @@ from toolwire.definition.arguments.conversions import refuse_failures
 from toolwire.definition.arguments.core_tree import is_json
 from toolwire.definition.arguments.input_schema import ToolJsonSchema, finished
 from toolwire.definition.arguments.json_values import accept_json_values
-from toolwire.definition.arguments.problems import complaint, problems_of, told
+from toolwire.definition.arguments.problems import complaint, hidden, problems_of, told
 from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
 from toolwire.definition.arguments.typing_forms import accepting_none, readable_type, text_metadata, unpacked
@@ -108,8 +108,7 @@ class FunctionForm:
     def _doubled(self, name: str) -> ArgumentProblem:
         path = f"{self._more}.{name}"
         if name in self._not_given:
-            message = f"{path!r} is set by the host and not yours to give: remove it."
-            return ArgumentProblem(path=path, kind="hidden", message=message)
+            return hidden(path)
         message = f"{path!r} is a parameter of its own: give {name!r} beside {self._more!r}, not inside it."
         return ArgumentProblem(path=path, kind="unexpected", message=message)
 

@@ -113,7 +113,8 @@ def problems_of(
         is_placed = True
         yield Found(path_text(place.path), partial(_problem, error, place, arguments, schema, not_given))
     if not is_placed and skipped is not None:
-        yield told(_unplaced(skipped))
+        path = path_text(skipped["loc"])
+        yield told(ArgumentProblem(path=path, kind="invalid", message=f"{path!r} is wrong: {skipped['msg']}."))
 
 
 def missing(path: str, wanted: str) -> ArgumentProblem:
@@ -211,11 +212,6 @@ def _problem(
         return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
     return invalid(place.path, expected_one(place.node, schema), given, _detail(error))
-
-
-def _unplaced(error: GivenError) -> ArgumentProblem:
-    path = path_text(error["loc"])
-    return ArgumentProblem(path=path, kind="invalid", message=f"{path!r} is wrong: {error['msg']}.")
 
 
 def _detail(error: GivenError) -> str:

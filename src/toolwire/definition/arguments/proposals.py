@@ -46,16 +46,14 @@ def told_proposals(values: Values, given: dict[str, Any], read: Callable[[dict[s
 
     `values` is what `read` made of `given`. It is called again at most twice.
     """
-    return values if not isinstance(values, Invalid) else _with_proposals(values, given, read)
-
-
-def _with_proposals(invalid: Invalid, given: dict[str, Any], read: Callable[[dict[str, Any]], Values]) -> Invalid:
-    problems = list(invalid.problems)
+    if not isinstance(values, Invalid):
+        return values
+    problems = list(values.problems)
     for number in range(max(len(problem.proposals) for problem in problems)):
         proposed = {
             at: problem.proposals[number]
             for at, problem in enumerate(problems)
-            if len(problem.proposals) > number and (number == 0 or problem is invalid.problems[at])
+            if len(problem.proposals) > number and (number == 0 or problem is values.problems[at])
         }
         changed: Any = given
         for at, value in proposed.items():
@@ -63,11 +61,11 @@ def _with_proposals(invalid: Invalid, given: dict[str, Any], read: Callable[[dic
         try:
             found = read(changed)
         except Exception:  # noqa: BLE001 - validators are the author's code, and a proposal is only a guess
-            return invalid
+            return values
         for at, value in proposed.items():
             if _is_right(problems[at], found):
                 problems[at] = _told(problems[at], value)
-    return replace(invalid, problems=tuple(problems))
+    return replace(values, problems=tuple(problems))
 
 
 def _is_right(problem: ArgumentProblem, found: Values) -> bool:

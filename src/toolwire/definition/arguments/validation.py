@@ -66,7 +66,8 @@ class Validation:
                 is_partial = True
         count = error.error_count()
         if count > ERRORS_LIMIT:
-            return Errors([_too_many(count)], 0, False)
+            message = f"The arguments are wrong in {count:,} places: give less in one call."
+            return Errors([_whole(message)], 0, False)
         made = cast("list[GivenError]", error.errors(include_url=False, include_context=False))
         return Errors(made[:READ_LIMIT], max(0, count - READ_LIMIT), is_partial)
 
@@ -116,10 +117,6 @@ def _is_small(given: object) -> bool:
 
 def _whole(message: str) -> GivenError:
     return GivenError(type=TOO_LARGE, loc=(), msg=message, input=None)
-
-
-def _too_many(count: int) -> GivenError:
-    return _whole(f"The arguments are wrong in {count:,} places: give less in one call.")
 
 
 _TOO_MANY_STEPS = _whole("The arguments take too many steps to check: give fewer levels or fewer values in one call.")

@@ -53,7 +53,7 @@ def json_type(value: object) -> str:
             return "number"
         case str():
             return "string"
-        case list():
+        case list() | tuple():
             return "array"
         case _:
             return "object"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from toolwire.definition.json_schema.schema_walk import mapped, with_inner
+from toolwire.definition.json_schema.schema_walk import mapped, schemas_in, with_inner
 from toolwire.definition.words import pointed
 
 _BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")
@@ -38,17 +38,13 @@ def _without_nulls(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_older_words(schema: dict[str, Any]) -> bool:
-    found = False
-
-    def look(node: dict[str, Any]) -> dict[str, Any]:
-        nonlocal found
-        exclusive = (node.get("exclusiveMinimum"), node.get("exclusiveMaximum"))
-        is_older = isinstance(node.get("items"), list) or any(isinstance(value, bool) for value in exclusive)
-        found = found or is_older or isinstance(node.get("dependencies"), dict)
-        return node
-
-    mapped(schema, look)
-    return found
+    return any(
+        isinstance(node.get("items"), list)
+        or isinstance(node.get("exclusiveMinimum"), bool)
+        or isinstance(node.get("exclusiveMaximum"), bool)
+        or isinstance(node.get("dependencies"), dict)
+        for node in schemas_in(schema)
+    )
 
 
 def write_in_current_draft(node: dict[str, Any]) -> dict[str, Any]:

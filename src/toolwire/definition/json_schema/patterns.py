@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
+from toolwire.definition.json_schema.schema_walk import objects_in
 from toolwire.vocabulary.errors import DefinitionError
 
 PATTERN_STATES_LIMIT = 50_000
@@ -54,13 +55,14 @@ def patterns_of(schema: Any, label: str) -> Patterns:
     for text in texts:
         rewritten = _Rewriting(text)
         states += rewritten.states
-        pattern = _compiled(rewritten) if states <= PATTERN_STATES_LIMIT else None
-        if pattern is not None:
-            checked[text] = pattern
+        if states > PATTERN_STATES_LIMIT:
+            unchecked.append(text)
             continue
-        if states <= PATTERN_STATES_LIMIT:
+        try:
+            checked[text] = _compiled(rewritten)
+        except SchemaError:
             _refuse_broken(text, label)
-        unchecked.append(text)
+            unchecked.append(text)
     return Patterns(checked=checked, unchecked=tuple(unchecked), are_for_names=are_for_names)
 
 
@@ -71,15 +73,7 @@ def _texts(schema: Any) -> tuple[list[str], bool]:
     """
     found: dict[str, None] = {}
     are_for_names = False
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting.extend(reversed(cast("list[Any]", value)))
-        if not isinstance(value, dict):
-            continue
-        node = cast("dict[str, Any]", value)
-        waiting.extend(reversed(node.values()))
+    for node in objects_in(schema):
         if isinstance(node.get("pattern"), str):
             found[node["pattern"]] = None
         if isinstance(node.get("patternProperties"), dict):
@@ -106,21 +100,24 @@ def search_pattern(pattern: str, *, ignore_case: bool = False) -> SchemaPattern:
     rewritten = _Rewriting(pattern)
     if rewritten.states > PATTERN_STATES_LIMIT:
         raise ValueError(f"it has more than {PATTERN_STATES_LIMIT:,} states: repeat less, or leave a part out")
-    text = f"(?i){rewritten.text}" if ignore_case else rewritten.text
     try:
-        found_in = _searching(SchemaValidator(core_schema.str_schema(pattern=text)))
+        return _compiled(rewritten, "(?i)" if ignore_case else "")
     except SchemaError as error:
         # The engine shows the pattern first, and the error in the last line.
         raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
+
+
+def _compiled(rewritten: _Rewriting, flags: str = "") -> SchemaPattern:
+    validator = SchemaValidator(core_schema.str_schema(pattern=flags + rewritten.text))
+
+    def found_in(text: str) -> bool:
+        try:
+            validator.validate_python(text, strict=True)
+        except ValidationError:
+            return False
+        return True
+
     return SchemaPattern(found_in=found_in, states=rewritten.states)
-
-
-def _compiled(rewritten: _Rewriting) -> SchemaPattern | None:
-    try:
-        validator = SchemaValidator(core_schema.str_schema(pattern=rewritten.text))
-    except SchemaError:
-        return None
-    return SchemaPattern(found_in=_searching(validator), states=rewritten.states)
 
 
 _OF_ECMA: tuple[tuple[str, str], ...] = (
@@ -144,17 +141,6 @@ def _refuse_broken(pattern: str, label: str) -> None:
         raise DefinitionError(
             f"{label}: the schema's pattern {pattern[:80]!r} is not a regular expression: {error}"
         ) from error
-
-
-def _searching(validator: SchemaValidator) -> Callable[[str], bool]:
-    def found_in(text: str) -> bool:
-        try:
-            validator.validate_python(text, strict=True)
-        except ValidationError:
-            return False
-        return True
-
-    return found_in
 
 
 _NO_LINE_END = r"[^\n\r\x{2028}\x{2029}]"

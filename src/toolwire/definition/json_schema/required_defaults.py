@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from toolwire.definition.json_schema.schema_walk import objects_in
 from toolwire.definition.words import bounded, path_text, resolve
 
 Fits = Callable[[Any, Any], bool]
@@ -23,7 +24,7 @@ class RequiredDefaults:
         self._fits = fits
         self._by_node: dict[int, dict[str, Any]] = {}
         """The defaults of each object schema, by its identity. The whole schema keeps the objects alive."""
-        self._has_any = any(map(_listed, _objects_in(schema)))
+        self._has_any = any(map(_listed, objects_in(schema)))
 
     def of_root(self) -> dict[str, Any]:
         """Returns the defaults of the root's own properties."""
@@ -65,18 +66,6 @@ def _listed(node: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     nodes = {str(name): cast("dict[str, Any]", properties).get(str(name)) for name in cast("list[Any]", required)}
     return {name: one["default"] for name, one in nodes.items() if isinstance(one, dict) and "default" in one}
-
-
-def _objects_in(schema: Any) -> Iterator[dict[str, Any]]:
-    waiting: list[Any] = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            found = cast("dict[str, Any]", value)
-            yield found
-            waiting.extend(found.values())
-        elif isinstance(value, list):
-            waiting.extend(cast("list[Any]", value))
 
 
 def _below(

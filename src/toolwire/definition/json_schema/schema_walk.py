@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 
@@ -11,6 +11,31 @@ def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> A
     if not isinstance(schema, dict):
         return schema
     return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: mapped(inner, change))
+
+
+def schemas_in(schema: Any) -> list[dict[str, Any]]:
+    """Returns the schema and every schema in it, outermost first."""
+    found: list[dict[str, Any]] = []
+
+    def keep(node: dict[str, Any]) -> dict[str, Any]:
+        found.append(node)
+        return node
+
+    mapped(schema, keep)
+    return found
+
+
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yields every object in a JSON value, in order. Those in defaults and examples are among them."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            found = cast("dict[str, Any]", item)
+            yield found
+            waiting.extend(reversed(found.values()))
+        elif isinstance(item, list):
+            waiting.extend(reversed(cast("list[Any]", item)))
 
 
 def with_inner(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from toolwire.definition.json_schema.schema_limits import (
     check_loops,
     references,
 )
+from toolwire.definition.json_schema.schema_walk import objects_in
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import expected_one, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
@@ -87,7 +88,7 @@ def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str)
                 PATTERN_STATES_LIMIT,
             ),
         )
-    if patterns.are_for_names and "unevaluatedProperties" in _keywords_in(schema):
+    if patterns.are_for_names and any("unevaluatedProperties" in node for node in objects_in(schema)):
         _LOG.warning(
             "%s: 'unevaluatedProperties' is not checked here, since the schema has 'patternProperties': the tool "
             "itself must check it",
@@ -299,19 +300,6 @@ def _resolver(schema: Mapping[str, Any]) -> Any:
 
 def _specification(schema: Mapping[str, Any]) -> Any:
     return specification_with(str(_draft(schema).META_SCHEMA["$schema"]), default=DRAFT202012)
-
-
-def _keywords_in(schema: Any) -> set[str]:
-    """Returns the keys of all objects in a schema."""
-    found: set[str] = set()
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            found.update(cast("dict[str, Any]", value))
-        if isinstance(value, dict | list):
-            waiting.extend(cast("Any", value.values() if isinstance(value, dict) else value))
-    return found
 
 
 _LARGE = 1_000

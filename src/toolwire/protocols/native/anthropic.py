@@ -106,11 +106,8 @@ class Anthropic(NativeProtocol):
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
-        return (
-            [{"role": "user", "content": [_result(result) for result in with_offered_names(results)]}]
-            if results
-            else []
-        )
+        content = [_result(result) for result in with_offered_names(results)]
+        return [{"role": "user", "content": content}] if content else []
 
 
 def _blocks(body: Any) -> list[Any]:

@@ -36,7 +36,8 @@ def read_body(reply: Any) -> str | list[Any] | Mapping[str, Any]:
         if not text.lstrip().startswith(("{", "[")):
             return text
         try:
-            return _shaped(load_json(text), text)
+            value = load_json(text)
+            return cast("Any", value) if isinstance(value, dict | list) else text
         except json.JSONDecodeError as error:
             if _JSON_BEGINS.match(text):
                 raise Refusal(
@@ -49,10 +50,6 @@ def read_body(reply: Any) -> str | list[Any] | Mapping[str, Any]:
             f"a reply is text, a mapping or the SDK's own object, and this one is of type {type(reply).__name__}"
         )
     return cast("list[Any] | Mapping[str, Any]", body)
-
-
-def _shaped(value: Any, text: str) -> str | list[Any] | Mapping[str, Any]:
-    return cast("Any", value) if isinstance(value, dict | list) else text
 
 
 def fields(value: Any) -> Mapping[str, Any] | None:

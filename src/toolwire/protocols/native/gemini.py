@@ -152,11 +152,8 @@ class Gemini(NativeProtocol):
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one content with a function response for each result, in order. Images are inside the responses."""
-        return (
-            [{"role": "user", "parts": [_response(result) for result in with_offered_names(results)]}]
-            if results
-            else []
-        )
+        parts = [_response(result) for result in with_offered_names(results)]
+        return [{"role": "user", "parts": parts}] if parts else []
 
     def user_message(self, content: str | list[dict[str, Any]]) -> dict[str, Any]:
         return {"role": "user", "parts": [{"text": content}] if isinstance(content, str) else content}

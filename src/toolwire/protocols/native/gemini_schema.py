@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
-from toolwire.definition.json_schema.schema_walk import mapped
+from toolwire.definition.json_schema.schema_walk import mapped, schemas_in
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.provider_schema import inlined, properties_named, references_alone
 
@@ -69,20 +69,9 @@ def _required_cycles(schema: dict[str, Any]) -> Iterator[str]:
     for name, schema_of_it in definitions.items():
         node = cast("dict[str, Any]", schema_of_it) if isinstance(schema_of_it, dict) else {}
         for key, inner in cast("dict[str, Any]", node.get("properties", {})).items():
-            if key in node.get("required", []) and f"#/$defs/{name}" in _references(inner):
+            itself = f"#/$defs/{name}"
+            if key in node.get("required", []) and any(part.get("$ref") == itself for part in schemas_in(inner)):
                 yield f"{name}.{key} holds {name} again and is required, which the API follows only so far"
-
-
-def _references(schema: Any) -> set[str]:
-    found: set[str] = set()
-
-    def note(node: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(node.get("$ref"), str):
-            found.add(node["$ref"])
-        return node
-
-    mapped(schema, note)
-    return found
 
 
 def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:

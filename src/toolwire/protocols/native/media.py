@@ -6,12 +6,12 @@ The blocks come from `shown`, which has read their bytes: an image is one that e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ShownBlock
+from toolwire.vocabulary.media_bytes import Media
 
-_SOUND_FORMATS: dict[str, Literal["wav", "mp3"]] = {
+_SOUND_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
     "audio/wave": "wav",
@@ -20,33 +20,13 @@ _SOUND_FORMATS: dict[str, Literal["wav", "mp3"]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inline:
-    """Media that the block carries inline."""
-
-    media_type: str
-    """The media type, such as `image/png`."""
-    data: str
-    """The content in base64."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sound:
-    """A sound that the block carries inline."""
-
-    format: Literal["wav", "mp3"]
-    """The encoding of the sound."""
-    data: str
-    """The content in base64."""
-
-
-def inline(block: ShownBlock) -> Inline | None:
+def inline(block: ShownBlock) -> Media | None:
     """Returns the inline media of a block. None for text, and for media given by a URL."""
     source = _source(block)
     media_type, data = source.get("media_type"), source.get("data")
     if source.get("type") != "base64" or not isinstance(media_type, str) or not isinstance(data, str):
         return None
-    return Inline(media_type=media_type, data=data)
+    return Media(media_type=media_type, data=data)
 
 
 def linked(block: ShownBlock) -> str | None:
@@ -62,11 +42,11 @@ def data_url(block: ShownBlock) -> str | None:
     return linked(block) if found is None else f"data:{found.media_type};base64,{found.data}"
 
 
-def audio_data(block: ShownBlock) -> Sound | None:
-    """Returns an inline sound in WAV or MP3. None for any other block."""
+def audio_data(block: ShownBlock) -> dict[str, str] | None:
+    """Returns the data and the format of an inline sound in WAV or MP3. None for any other block."""
     found = inline(block) if block["type"] == "audio" else None
     kind = None if found is None else _SOUND_FORMATS.get(found.media_type)
-    return None if found is None or kind is None else Sound(format=kind, data=found.data)
+    return None if found is None or kind is None else {"data": found.data, "format": kind}
 
 
 def _source(block: ShownBlock) -> Mapping[str, Any]:

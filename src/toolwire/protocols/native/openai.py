@@ -237,6 +237,4 @@ def _media_part(block: ShownBlock) -> dict[str, Any] | None:
         url = data_url(block)
         return None if url is None else {"type": "image_url", "image_url": {"url": url}}
     sound = audio_data(block)
-    return (
-        None if sound is None else {"type": "input_audio", "input_audio": {"data": sound.data, "format": sound.format}}
-    )
+    return None if sound is None else {"type": "input_audio", "input_audio": sound}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import marshal
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from toolwire.definition.derived import once_per_text
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
-from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.fields import bytes_as_text, describe_error, describe_object, field, read_body
 from toolwire.protocols.native.heed_text import heed_text_calls
 from toolwire.protocols.native.streams.live_calls import LiveCalls
@@ -28,6 +28,8 @@ from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import encodable
+
+R = TypeVar("R")
 
 
 class NativeProtocol(ABC):
@@ -243,6 +245,15 @@ class NativeProtocol(ABC):
 @once_per_text
 def _declaration(tool: Tool, protocol: NativeProtocol) -> dict[str, Any]:
     return encodable(protocol.declare(tool, _head(tool)))
+
+
+def copied(value: R) -> R:
+    """Returns a deep copy of the value. A value of JSON types takes a tenth of the time of `copy.deepcopy`."""
+    try:
+        return marshal.loads(marshal.dumps(cast("Any", value)))  # noqa: S302 - made here
+    except ValueError:
+        # Other types are in it, such as an `OrderedDict` of the tool's author.
+        return deepcopy(value)
 
 
 def _head(tool: Tool) -> dict[str, Any]:

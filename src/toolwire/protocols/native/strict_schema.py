@@ -36,19 +36,8 @@ _TAKEN = frozenset(
 )
 # Annotations: dropping them changes no call.
 _LEFT_OUT = frozenset(
-    {
-        "default",
-        "examples",
-        "example",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "$comment",
-        "$schema",
-        "$id",
-        "discriminator",
-    }
-    | {"contentEncoding", "contentMediaType"}
+    {"default", "examples", "example", "deprecated", "readOnly", "writeOnly", "discriminator"}
+    | {"$comment", "$schema", "$id", "contentEncoding", "contentMediaType"}
 )
 _COMBINING = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if")
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
@@ -166,12 +155,9 @@ def _strict(schema: Any) -> Any:
 
 
 def _strict_property(inner: dict[str, Any], given: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
-    strict = inner if is_required else _nullable(inner)
-    return _with_default(strict, given, is_null_added=strict is not inner)
-
-
-def _with_default(strict: dict[str, Any], given: Mapping[str, Any], *, is_null_added: bool) -> dict[str, Any]:
     """Returns a property with a sentence on its default, because strict mode has no keyword for it."""
+    strict = inner if is_required else _nullable(inner)
+    is_null_added = strict is not inner
     default = given.get("default")
     if default is None:
         told = "null: not given." if is_null_added else ""

@@ -108,10 +108,6 @@ class Reader:
             is_complete=True,
         )
 
-    def has_tool(self, name: str) -> bool:
-        """True if a tool has this name, in the provider's form."""
-        return self.names.from_provider(name) in self._tools
-
     def call(self, index: int, written: WrittenCall, *, is_read: bool = True) -> tuple[ToolCall, list[Problem]]:
         """Returns a call and its problems. Its arguments are empty if they are unreadable or `is_read` is False."""
         name = self.names.from_provider(written.name)
@@ -195,29 +191,17 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedCall:
-    """A call in the form that a request's history needs."""
-
-    id: str
-    """The call's own id, or one that was made for it."""
-    name: str
-    """The tool's name in the provider's form."""
-    arguments: dict[str, Any]
-    """The arguments as JSON types."""
-
-
-def rendered_calls(calls: Sequence[ToolCall]) -> list[RenderedCall]:
-    """Converts calls to the form that a provider accepts.
+def rendered_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """Returns calls as a request's history needs them: with an id, the provider's name, and arguments in JSON types.
 
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    found: list[RenderedCall] = []
+    found: list[ToolCall] = []
     for index, call in enumerate(calls):
         arguments: dict[str, Any] = plain(dict(call.arguments))
         identity = call.id or made_id(index, call.name, arguments)
-        found.append(RenderedCall(id=identity, name=provider_name(call.name), arguments=arguments))
+        found.append(ToolCall(provider_name(call.name), arguments, id=identity))
     return found
 
 

@@ -42,4 +42,4 @@ class LiveCalls:
 
     def knows(self, name: str) -> bool:
         """True if a tool has this name in the provider's form."""
-        return self._reader.has_tool(name)
+        return self._reader.names.from_provider(name) in self._reader.known.by_name
