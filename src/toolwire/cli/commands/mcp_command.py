@@ -45,7 +45,7 @@ A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
-PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")]
+_PINS = typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")
 
 
 @app.callback(epilog=EPILOG)
@@ -56,9 +56,7 @@ def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
 @app.command("list", epilog=EPILOG)
 def list_tools(
     context: typer.Context,
-    pins: Annotated[
-        Path | None, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")
-    ] = None,
+    pins: Annotated[Path | None, _PINS] = None,
     config: ConfigOption = None,
     tokens: TokensOption = None,
     json: JsonOption = False,
@@ -126,9 +124,7 @@ def _table(listed: Mapping[str, Mapping[str, str]], costs: TokenCosts | None, *,
             counts = None if costs is None else costs.tools.get(f"{server}/{tool}")
             add_row(table, whole(server), whole(tool), state, *(costs.cells(counts) if costs and counts else ()))
     if costs is not None:
-        if any(costs.rest.values()):
-            add_row(table, "(the format)", "", "", *costs.cells(costs.rest))
-        add_row(table, "(all)", "", "", *costs.cells(costs.total))
+        costs.add_sums(table, "", "")
     return table_text(table, is_terminal=is_terminal)
 
 
@@ -138,7 +134,7 @@ def accept(
     server: Annotated[
         str, typer.Argument(metavar="SERVER", help="The name of the server.", autocompletion=complete_server)
     ],
-    pins: PinsOption,
+    pins: Annotated[Path, _PINS],
     tools: Annotated[
         list[str] | None,
         typer.Argument(
