@@ -12,22 +12,13 @@ from toolwire.cli.completing import complete_protocol
 TIMEOUT_S: float = 30
 """Default time limit of a command in seconds: that of every program. A test compares it with `Limits`."""
 
-ToolsOption = Annotated[
-    list[str],
-    typer.Option(
-        "--tools",
-        metavar="FILE|MODULE",
-        help="A .py file or an importable module with the tools. May be given several times.",
-    ),
-]
-OptionalToolsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tools",
-        metavar="FILE|MODULE",
-        help="A .py file or an importable module with the tools. May be given several times.",
-    ),
-]
+_TOOLS = typer.Option(
+    "--tools",
+    metavar="FILE|MODULE",
+    help="A .py file or an importable module with the tools. May be given several times.",
+)
+ToolsOption = Annotated[list[str], _TOOLS]
+OptionalToolsOption = Annotated[list[str] | None, _TOOLS]
 PolicyOption = Annotated[
     str | None,
     typer.Option(
