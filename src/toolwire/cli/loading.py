@@ -52,7 +52,12 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
     """Returns the registry that one of the modules defines. None if no module defines one."""
-    found = {id(registry): (source, registry) for source, module in loaded for registry in _registries(module)}
+    found = {
+        id(value): (source, value)
+        for source, module in loaded
+        for _, value in _public(module)
+        if isinstance(value, toolwire.ToolRegistry)
+    }
     if not found:
         return None
     source, registry = next(iter(found.values()))
@@ -89,10 +94,6 @@ def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | Non
                 # A tool class is instantiated and asked for its parameters here. Both run its author's code.
                 raise _unusable(f"{source}: {type(error).__name__}: {error}") from error
     return registry
-
-
-def _registries(module: ModuleType) -> list[toolwire.ToolRegistry]:
-    return [value for _, value in _public(module) if isinstance(value, toolwire.ToolRegistry)]
 
 
 def _tools(module: ModuleType) -> list[object]:
