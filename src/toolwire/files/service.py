@@ -78,14 +78,10 @@ class FileHandle:
         Raises:
             ConfigurationError: A grant has another form, an unknown operation or prefix.
         """
-        self._disk = disk
+        self.disk = disk
+        """The folders on disk."""
         self._grants = [_grant(grant) for grant in grants]
         disk.sweep({read_path(prefix).root for prefix, ops in self._grants if "write" in ops} - {"userinput"})
-
-    @property
-    def disk(self) -> Disk:
-        """The folders on disk."""
-        return self._disk
 
     @property
     def prefixes(self) -> list[str]:
