@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
-from os.path import commonprefix
 from typing import NamedTuple
 
 from toolwire.files.paths import FileLimit, FileRefused
@@ -145,8 +144,13 @@ def _has_word(text: str) -> bool:
 
 def _shared(old: str, new: str) -> tuple[int, int]:
     """Returns how many characters both texts share at their start, and after that at their end."""
-    before = len(commonprefix((old, new)))
-    return before, len(commonprefix((old[before:][::-1], new[before:][::-1])))
+    before = _common(old, new)
+    return before, _common(old[before:][::-1], new[before:][::-1])
+
+
+def _common(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _given_place(text: str, at: int) -> int:
