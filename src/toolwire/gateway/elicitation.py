@@ -41,23 +41,13 @@ _CHOICES: dict[str, Any] = {
 KEY_CHARACTERS = 128
 """Maximum characters of a form's key, as of a tool's name. A question with a longer name has its id as the key."""
 
+_COMMON_KEYS = {"type", "title", "description", "default"}
 _FIELD_KEYS = {
-    "string": {
-        "type",
-        "title",
-        "description",
-        "default",
-        "minLength",
-        "maxLength",
-        "format",
-        "enum",
-        "enumNames",
-        "oneOf",
-    },
-    "number": {"type", "title", "description", "default", "minimum", "maximum"},
-    "integer": {"type", "title", "description", "default", "minimum", "maximum"},
-    "boolean": {"type", "title", "description", "default"},
-    "array": {"type", "title", "description", "default", "minItems", "maxItems", "items"},
+    "string": _COMMON_KEYS | {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
+    "number": _COMMON_KEYS | {"minimum", "maximum"},
+    "integer": _COMMON_KEYS | {"minimum", "maximum"},
+    "boolean": _COMMON_KEYS,
+    "array": _COMMON_KEYS | {"minItems", "maxItems", "items"},
 }
 """The keywords that a form knows. The answer is checked against the whole schema here."""
 
