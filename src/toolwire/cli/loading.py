@@ -1,4 +1,4 @@
-"""Loads the modules that `--tools` names, and collects their tools into one registry."""
+"""Loads the modules that `--tools` names, and collects their tools and those of `--config` into one registry."""
 
 from __future__ import annotations
 
@@ -48,6 +48,19 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
         with suppress(toolwire.ConfigurationError):
             registry.configure(approver=approver)
     return registry
+
+
+def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None = None) -> bool:
+    """Adds the tools of the servers in a file. True if all of its servers can be used; warnings say why not.
+
+    Raises:
+        Stop: The file cannot be used.
+    """
+    try:
+        problems = registry.mcp.add(config, pins=pins)
+    except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    return not any(problem.is_off for problem in problems)
 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -19,6 +20,12 @@ _TOOLS = typer.Option(
 )
 ToolsOption = Annotated[list[str], _TOOLS]
 OptionalToolsOption = Annotated[list[str] | None, _TOOLS]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", exists=True, dir_okay=False, help="A JSON or TOML file with a table mcpServers."
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(

@@ -19,8 +19,8 @@ import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.mcp_config import ConfigOption, add_servers
-from toolwire.cli.options import JsonOption, TokensOption
+from toolwire.cli.loading import add_servers
+from toolwire.cli.options import ConfigOption, JsonOption, TokensOption
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
 from toolwire.vocabulary.system import has_display

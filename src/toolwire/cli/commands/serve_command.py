@@ -14,9 +14,8 @@ import toolwire
 from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.loading import registry_of
-from toolwire.cli.mcp_config import ConfigOption, add_servers
-from toolwire.cli.options import OptionalToolsOption, PolicyOption
+from toolwire.cli.loading import add_servers, registry_of
+from toolwire.cli.options import ConfigOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
 
