@@ -317,20 +317,18 @@ class FileService:
         return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
 
 
-class _SearchTime:
+class _SearchTime(WorkClock):
     """The time that a search may take."""
 
+    __slots__ = ("_steps", "_top")
+
     def __init__(self, top: FilePath) -> None:
+        super().__init__(seconds=SEARCH_TIME_S)
         self._top = top
-        self._clock = WorkClock(seconds=SEARCH_TIME_S)
         self._steps = 0
 
-    def add(self, size: int) -> None:
-        """Adds to the input of the search."""
-        self._clock.add(size)
-
     def check(self) -> None:
-        if self._clock.is_over:
+        if self.is_over:
             raise FileLimit(
                 f"{self._top}: the search takes too long: search in a smaller folder, or for a simpler pattern"
             )

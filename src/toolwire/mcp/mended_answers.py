@@ -32,9 +32,6 @@ _LISTS = {
 }
 """The field of a page that has its entries, and the word for one of them, by method."""
 
-Fits = Callable[[Mapping[str, Any]], bool]
-"""Returns True if the SDK reads an answer."""
-
 
 class MendedAnswers:
     """The answers of one connection. It sees each request and each answer."""
@@ -138,8 +135,8 @@ class MendedAnswers:
         return None
 
 
-def readable_answer(answer: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
-    """Returns the answer without the parts that the SDK refuses.
+def readable_answer(answer: Mapping[str, Any], fits: Callable[[Mapping[str, Any]], bool]) -> dict[str, Any]:
+    """Returns the answer without the parts that the SDK refuses. `fits` returns True if it reads an answer.
 
     A block that it does not know becomes its type as text, and missing content no blocks. If the time is over, that is
     done with all further blocks. A value of structured content that must be an object is put under `result`. What is no
@@ -159,7 +156,7 @@ def readable_answer(answer: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
     return found
 
 
-def _readable_block(item: Any, fits: Fits) -> Any:
+def _readable_block(item: Any, fits: Callable[[Mapping[str, Any]], bool]) -> Any:
     if fits({"content": [item]}):
         return item
     block = block_of(item)

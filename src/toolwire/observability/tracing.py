@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import Literal
 
 from opentelemetry import context
@@ -31,14 +32,12 @@ TurnOutcome = Literal["answered", "refused", "suspended"]
 _LOG = logging.getLogger("toolwire.tracing")
 
 
+@dataclass(slots=True, eq=False)
 class Outer:
     """A span that other code opened for one call and will end. The first call inside it uses it as its own span."""
 
-    __slots__ = ("is_taken", "span")
-
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self.is_taken = False
+    span: Span
+    is_taken: bool = False
 
 
 OUTER: ContextVar[Outer | None] = ContextVar("toolwire_outer_span", default=None)
