@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -28,8 +28,6 @@ from toolwire.session.session import Session
 from toolwire.vocabulary.errors import DefinitionError
 
 _LOG = logging.getLogger("toolwire.gateway")
-
-T = TypeVar("T", types.Resource, types.ResourceTemplate)
 
 Updated = Callable[[PassedOn, str], None]
 
@@ -98,22 +96,16 @@ class Upstreams:
 
     async def resources(self, client: Session) -> list[types.Resource]:
         """Returns the resources that a client sees."""
-        return [
-            told
-            for server, entries in await self._offered(RESOURCES, client)
-            for one in entries
-            if (told := told_resource(server.server, one, {"uri": f"{_prefix(server)}{one.uri}"})) is not None
-        ]
+        return await self._told_resources(RESOURCES, "uri", client)
 
     async def templates(self, client: Session) -> list[types.ResourceTemplate]:
         """Returns the templates of resources that a client sees."""
-        return [
-            told
-            for server, entries in await self._offered(TEMPLATES, client)
-            for one in entries
-            if (told := told_resource(server.server, one, {"uri_template": f"{_prefix(server)}{one.uri_template}"}))
-            is not None
-        ]
+        return await self._told_resources(TEMPLATES, "uri_template", client)
+
+    async def _told_resources(self, kind: OfferKind, field: str, client: Session) -> list[Any]:
+        offered = await self._offered(kind, client)
+        told = [told_resource(server, one, field) for server, entries in offered for one in entries]
+        return [one for one in told if one is not None]
 
     async def prompts(self, client: Session) -> list[types.Prompt]:
         """Returns the prompts that a client sees. The first of two with one served name counts."""
@@ -228,11 +220,15 @@ def _prompt_name(server: PassedOn, own: str) -> str | None:
         return None
 
 
-def told_resource(server: str, offer: T, uri: Mapping[str, str]) -> T | None:
-    """Returns a resource or template with its served URI; None for one that cannot be shown. A warning says why."""
-    if not _can_be_told(server, offer, next(iter(uri.values()))):
+def told_resource(server: PassedOn, offer: Any, field: str) -> Any:
+    """Returns a resource or template with its served URI in the field; None for one that cannot be shown.
+
+    A warning says why.
+    """
+    uri = f"{_prefix(server)}{getattr(offer, field)}"
+    if not _can_be_told(server.server, offer, uri):
         return None
-    return offer.model_copy(update={"name": told_text(offer.name), **_offer_texts(offer), **uri})
+    return offer.model_copy(update={"name": told_text(offer.name), **_offer_texts(offer), field: uri})
 
 
 def told_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
