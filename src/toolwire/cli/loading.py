@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 import toolwire
 import toolwire.tools
 import toolwire.types
-from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, wrong_usage
 
 if TYPE_CHECKING:
     from toolwire.types import Approver
@@ -56,10 +56,8 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     Raises:
         Stop: The file cannot be used.
     """
-    try:
+    with wrong_usage(toolwire.ConfigurationError, toolwire.RegistrationError):
         problems = registry.mcp.add(config, pins=pins)
-    except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     return not any(problem.is_off for problem in problems)
 
 

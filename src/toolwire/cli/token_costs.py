@@ -15,7 +15,7 @@ from rich.table import Table
 
 import toolwire
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
-from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.cli.exit_codes import wrong_usage
 
 Count = Callable[[str], int]
 Counts = Mapping[str, int]
@@ -90,13 +90,11 @@ def token_costs(registry: toolwire.ToolRegistry, protocol: str) -> TokenCosts:
     Raises:
         Stop: The protocol does not exist, or cannot describe the tools.
     """
-    try:
+    with wrong_usage(toolwire.ToolwireError):
         session = toolwire.Session(registry, protocol=protocol)
         counts = _load_tokenizers() or {ESTIMATE: estimate_tokens}
         whole = _text(session.instructions)
         tools = {tool.name: _count_each(counts, _tool_text(protocol, tool)) for tool in session.tools}
-    except toolwire.ToolwireError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     sums = {name: sum(cost[name] for cost in tools.values()) for name in counts}
     total = sums if session.protocol.is_native else _count_each(counts, whole)
     rest = {name: total[name] - sums[name] for name in counts}

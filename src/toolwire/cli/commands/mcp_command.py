@@ -18,7 +18,7 @@ import toolwire
 import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import add_servers
 from toolwire.cli.options import ConfigOption, JsonOption, TokensOption
 from toolwire.cli.output import Output
@@ -90,10 +90,8 @@ def list_tools(
 
 def _read_states(pins: Path) -> dict[str, dict[str, str]]:
     """Returns the state of each known tool, by server and tool."""
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         return {server: {**states} for server, states in toolwire.types.McpPins(pins).states().items()}
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
 def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
@@ -214,10 +212,8 @@ def doctor(
 
     output: Output = context.obj
     output.keep_stdout()
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         found = diagnose_mcp(config, pins)
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if json:
         output.result_json([dataclasses.asdict(each) for each in found])
     else:
