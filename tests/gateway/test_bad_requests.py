@@ -87,7 +87,7 @@ async def lines_read(sent: bytes, limit: int) -> list[str | int]:
 
     with os.fdopen(reading, "rb") as stdin:
         task = asyncio.create_task(asyncio.to_thread(write))
-        read = [line if isinstance(line, str) else len(line.start) async for line in lines_of(stdin, limit)]
+        read = [line if isinstance(line, str) else len(line) async for line in lines_of(stdin, limit)]
         await task
     return read
 

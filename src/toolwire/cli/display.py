@@ -127,11 +127,6 @@ def seconds_of(text: str) -> float | None:
     return None if found is None else float(int(found[1]) * _SECONDS[found[2]])
 
 
-def ago(since: float, now: float) -> str:
-    """Returns the time since a moment, such as `6 d ago`."""
-    return f"{span(now - since)} ago"
-
-
 def moment(seconds: float) -> str:
     """Returns seconds since the epoch as `2026-11-22 02:10:05 UTC`."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import IntEnum
 
 
@@ -57,3 +59,12 @@ class Stop(Exception):
         self.message = message
         self.hint = hint
         """The correction, printed on its own line. Empty if the message already says it."""
+
+
+@contextmanager
+def wrong_usage(*kinds: type[Exception]) -> Generator[None]:
+    """Turns these errors into one that ends the command: the command line, or a file that it names, is wrong."""
+    try:
+        yield
+    except kinds as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error

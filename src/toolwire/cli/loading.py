@@ -1,4 +1,4 @@
-"""Loads the modules that `--tools` names, and collects their tools into one registry."""
+"""Loads the modules that `--tools` names, and collects their tools and those of `--config` into one registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 import toolwire
 import toolwire.tools
 import toolwire.types
-from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, wrong_usage
 
 if TYPE_CHECKING:
     from toolwire.types import Approver
@@ -50,9 +50,25 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
     return registry
 
 
+def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None = None) -> bool:
+    """Adds the tools of the servers in a file. True if all of its servers can be used; warnings say why not.
+
+    Raises:
+        Stop: The file cannot be used.
+    """
+    with wrong_usage(toolwire.ConfigurationError, toolwire.RegistrationError):
+        problems = registry.mcp.add(config, pins=pins)
+    return not any(problem.is_off for problem in problems)
+
+
 def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
     """Returns the registry that one of the modules defines. None if no module defines one."""
-    found = {id(registry): (source, registry) for source, module in loaded for registry in _registries(module)}
+    found = {
+        id(value): (source, value)
+        for source, module in loaded
+        for _, value in _public(module)
+        if isinstance(value, toolwire.ToolRegistry)
+    }
     if not found:
         return None
     source, registry = next(iter(found.values()))
@@ -89,10 +105,6 @@ def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | Non
                 # A tool class is instantiated and asked for its parameters here. Both run its author's code.
                 raise _unusable(f"{source}: {type(error).__name__}: {error}") from error
     return registry
-
-
-def _registries(module: ModuleType) -> list[toolwire.ToolRegistry]:
-    return [value for _, value in _public(module) if isinstance(value, toolwire.ToolRegistry)]
 
 
 def _tools(module: ModuleType) -> list[object]:

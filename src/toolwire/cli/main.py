@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.output import Output, hide_tool_errors, open_missing_streams, write_any_text
+from toolwire.cli.output import Output, open_missing_streams, write_any_text
 from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
@@ -149,7 +149,8 @@ class _Said(logging.Handler):
 def _show_warnings(output: Output) -> None:
     """Sends toolwire's log and Python's warnings to standard error, because neither is a result."""
     logging.captureWarnings(True)
-    hide_tool_errors()
+    # A result already reports the exception of its tool. `call --traceback` shows it.
+    logging.getLogger("toolwire.tools").setLevel(logging.ERROR)
     # The text of a warning already names its place.
     for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
         logger = logging.getLogger(name)

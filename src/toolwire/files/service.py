@@ -78,14 +78,10 @@ class FileHandle:
         Raises:
             ConfigurationError: A grant has another form, an unknown operation or prefix.
         """
-        self._disk = disk
+        self.disk = disk
+        """The folders on disk."""
         self._grants = [_grant(grant) for grant in grants]
         disk.sweep({read_path(prefix).root for prefix, ops in self._grants if "write" in ops} - {"userinput"})
-
-    @property
-    def disk(self) -> Disk:
-        """The folders on disk."""
-        return self._disk
 
     @property
     def prefixes(self) -> list[str]:
@@ -321,20 +317,18 @@ class FileService:
         return FileConflict("\n".join([said, *(line[:LINE_CHARACTERS] for line in lines if line)]), sha256=digest)
 
 
-class _SearchTime:
+class _SearchTime(WorkClock):
     """The time that a search may take."""
 
+    __slots__ = ("_steps", "_top")
+
     def __init__(self, top: FilePath) -> None:
+        super().__init__(seconds=SEARCH_TIME_S)
         self._top = top
-        self._clock = WorkClock(seconds=SEARCH_TIME_S)
         self._steps = 0
 
-    def add(self, size: int) -> None:
-        """Adds to the input of the search."""
-        self._clock.add(size)
-
     def check(self) -> None:
-        if self._clock.is_over:
+        if self.is_over:
             raise FileLimit(
                 f"{self._top}: the search takes too long: search in a smaller folder, or for a simpler pattern"
             )

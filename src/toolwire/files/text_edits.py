@@ -92,7 +92,7 @@ def _replaced(text: _FileText, old: str, new: str, where: str, check_time: Calla
     changed = given = f"{plain[:start]}{middle}{plain[end:]}"
     if plain is not text.given:
         given_start, given_end = _given_place(text.given, start), _given_place(text.given, end)
-        ended = _with_line_ends(text.given, given_start, middle)
+        ended = middle.replace("\n", line_end_at(text.given, given_start))
         given = f"{text.given[:given_start]}{ended}{text.given[given_end:]}"
     # A CR that stood alone may stand before a line end now.
     has_new_pair = "\r" in changed[max(start - 1, 0) : start + len(middle) + 1]
@@ -160,10 +160,6 @@ def _given_place(text: str, at: int) -> int:
     while found := text.count(_CRLF, start, end + 1):
         start, end = end, end + found
     return end
-
-
-def _with_line_ends(text: str, at: int, new: str) -> str:
-    return new.replace("\n", _CRLF) if line_end_at(text, at) == _CRLF else new
 
 
 def _unfound(text: str, new: str, where: str) -> str:

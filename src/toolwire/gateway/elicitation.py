@@ -6,18 +6,28 @@ A form is flat: its fields are texts, numbers, booleans and choices.
 from __future__ import annotations
 
 import json
+import logging
+import math
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+import anyio
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 
+from toolwire.gateway.http.request_end import request_end
 from toolwire.mcp.convert import field_of
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
+from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
 from toolwire.vocabulary.values import plain
+
+_LOG = logging.getLogger("toolwire.gateway")
 
 ONCE, ALL, NO = "once", "all calls of this tool in this run", "no"
 """The choices of a form that asks for approval."""
@@ -31,27 +41,46 @@ _CHOICES: dict[str, Any] = {
 KEY_CHARACTERS = 128
 """Maximum characters of a form's key, as of a tool's name. A question with a longer name has its id as the key."""
 
+_COMMON_KEYS = {"type", "title", "description", "default"}
 _FIELD_KEYS = {
-    "string": {
-        "type",
-        "title",
-        "description",
-        "default",
-        "minLength",
-        "maxLength",
-        "format",
-        "enum",
-        "enumNames",
-        "oneOf",
-    },
-    "number": {"type", "title", "description", "default", "minimum", "maximum"},
-    "integer": {"type", "title", "description", "default", "minimum", "maximum"},
-    "boolean": {"type", "title", "description", "default"},
-    "array": {"type", "title", "description", "default", "minItems", "maxItems", "items"},
+    "string": _COMMON_KEYS | {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
+    "number": _COMMON_KEYS | {"minimum", "maximum"},
+    "integer": _COMMON_KEYS | {"minimum", "maximum"},
+    "boolean": _COMMON_KEYS,
+    "array": _COMMON_KEYS | {"minItems", "maxItems", "items"},
 }
 """The keywords that a form knows. The answer is checked against the whole schema here."""
 
 _FORMATS = {"date", "date-time", "email", "uri"}
+
+
+async def ask_person(context: ServerRequestContext[Any, Any], request: ApprovalRequest) -> types.ElicitResult | None:
+    """Returns the filled form. None if no answer can come: the client is gone or refuses, or the request expired."""
+    form = shown_form(request)
+    if form is None:
+        return None
+    said: types.ElicitResult | None = None
+    async with anyio.create_task_group() as tasks:
+        end = request_end(context.request)
+        if end is not None:
+            tasks.start_soon(_cancel_after, end, tasks.cancel_scope)
+        left_s = max(0.0, request.expires_at - time.time()) if request.expires_at else math.inf
+        with anyio.move_on_after(left_s):
+            try:
+                said = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+            except MCPError as error:
+                _LOG.warning("an MCP client did not answer request %s: %s", request.id, error)
+        tasks.cancel_scope.cancel()
+    return said
+
+
+def shown_form(request: ApprovalRequest) -> types.ElicitRequestFormParams | None:
+    """Returns the form of a request; None if a form cannot show its arguments."""
+    try:
+        return form_of(request)
+    except Unrepresentable:
+        _LOG.exception("request %s cannot be shown to a person", request.id)
+        return None
 
 
 def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
@@ -64,6 +93,11 @@ def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
     return types.ElicitRequestFormParams(
         message=encodable_text(render(request)), requested_schema=encodable(plain(schema))
     )
+
+
+async def _cancel_after(end: anyio.Event, scope: anyio.CancelScope) -> None:
+    await end.wait()
+    scope.cancel()
 
 
 def form_keys(pending: Iterable[ApprovalRequest]) -> dict[str, str]:

@@ -80,28 +80,16 @@ class SdkServer(Server[None]):
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
+        self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
     ) -> InitializationOptions:
         """Returns the SDK's options, which promise `list_changed`: the SDK's HTTP app asks for no options."""
         told = notification_options or NotificationOptions(True, True, True)
-        return super().create_initialization_options(told, experimental_capabilities, extensions)
+        return super().create_initialization_options(told, *arguments, **options)
 
-    def get_capabilities(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-        *,
-        protocol_version: str | None = None,
-    ) -> types.ServerCapabilities:
+    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
         """Returns the SDK's capabilities, and those of the servers behind this one."""
         self._pass_on()
-        return super().get_capabilities(
-            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
-        )
+        return super().get_capabilities(*arguments, **options)
 
     def end_listening(self) -> None:
         """Ends the streams of clients that listen for changes."""

@@ -16,9 +16,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import shared_output_schema
-from toolwire.gateway.asking import ask_person, shown_form
 from toolwire.gateway.clients import Client, Clients, owner_of
-from toolwire.gateway.elicitation import decision_of, form_keys
+from toolwire.gateway.elicitation import ask_person, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import anyio
@@ -18,16 +17,11 @@ _START_BYTES = 1_024
 _SKIPPED_BYTES = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class LongLine:
-    """A line that is longer than the limit, and was not kept."""
+async def lines_of(stdin: BinaryIO, limit_bytes: int) -> AsyncGenerator[str | bytes]:
+    """Gives each line, read in a thread. Wrong bytes are replaced, because the client would wait for its answer.
 
-    start: bytes
-    """Its first 1,024 bytes."""
-
-
-async def lines_of(stdin: BinaryIO, limit_bytes: int) -> AsyncGenerator[str | LongLine]:
-    """Gives each line, read in a thread. Wrong bytes are replaced, because the client would wait for its answer."""
+    Of a line that is longer than the limit it gives the first 1,024 bytes, as bytes.
+    """
     while line := await anyio.to_thread.run_sync(stdin.readline, limit_bytes + 1, abandon_on_cancel=True):
         if len(line) <= limit_bytes or line.endswith(b"\n"):
             yield line.decode("utf-8", "replace")
@@ -35,7 +29,7 @@ async def lines_of(stdin: BinaryIO, limit_bytes: int) -> AsyncGenerator[str | Lo
         start, rest = line[:_START_BYTES], line
         while rest and not rest.endswith(b"\n"):
             rest = await anyio.to_thread.run_sync(stdin.readline, _SKIPPED_BYTES, abandon_on_cancel=True)
-        yield LongLine(start)
+        yield start
 
 
 def too_long(start: bytes, limit_bytes: int) -> SessionMessage:

@@ -56,7 +56,7 @@ async def serve_lines(server: SdkServer, stdin: BinaryIO, limit_bytes: int, stdo
 
     async def messages() -> AsyncGenerator[str]:
         async for line in lines_of(stdin, limit_bytes):
-            due = answer_for(line) if isinstance(line, str) else too_long(line.start, limit_bytes)
+            due = answer_for(line) if isinstance(line, str) else too_long(line, limit_bytes)
             if isinstance(due, str):
                 yield due
             elif due is not None:

@@ -59,14 +59,9 @@ def _kind(answer: Any) -> str:
 
 
 # The mark decides alone, so that only one of the two forms is tried.
-_INPUT = Discriminator(_kind)
-_CALL: TypeAdapter[Any] = TypeAdapter(
-    Annotated[Annotated[CallToolResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
-)
-_READ: TypeAdapter[Any] = TypeAdapter(
-    Annotated[Annotated[ReadResourceResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
-)
-_PROMPT: TypeAdapter[Any] = TypeAdapter(
-    Annotated[Annotated[GetPromptResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
-)
+_KIND = Discriminator(_kind)
+_INPUT = Annotated[InputRequiredResult, Tag("input")]
+_CALL: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[CallToolResult, Tag("result")] | _INPUT, _KIND])
+_READ: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[ReadResourceResult, Tag("result")] | _INPUT, _KIND])
+_PROMPT: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[GetPromptResult, Tag("result")] | _INPUT, _KIND])
 _COMPLETION: TypeAdapter[Any] = TypeAdapter(CompleteResult)

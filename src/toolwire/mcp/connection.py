@@ -22,7 +22,7 @@ from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.client_limits import OFFERS_S, ClientLimits
+from toolwire.mcp.client_limits import BREAKER, OFFERS_S, ClientLimits
 from toolwire.mcp.client_requests import Asked
 from toolwire.mcp.line import Line
 from toolwire.mcp.offered.list_changes import ServerNews
@@ -116,7 +116,7 @@ class Connection:
     @property
     def is_broken(self) -> bool:
         """True if so many attempts failed that new calls do not wait for a connection."""
-        return self._attempts.is_hopeless and not self.is_connected
+        return self._attempts.failures >= BREAKER and not self._attempts.is_refused and not self.is_connected
 
     @property
     def is_connected(self) -> bool:

@@ -216,12 +216,10 @@ def _is_result(value: Any) -> bool:
         content = fields.get("content")
         if content is None:
             return not fields.keys().isdisjoint(_RESULT_KEYS)
-        return isinstance(content, list | Mapping) and all(map(_is_typed, items_of(content)))
+        return isinstance(content, list | Mapping) and all(
+            isinstance(field_of(item, "type"), str) for item in items_of(content)
+        )
     return hasattr(value, "content") and (hasattr(value, "is_error") or hasattr(value, "isError"))
-
-
-def _is_typed(item: Any) -> bool:
-    return isinstance(field_of(item, "type"), str)
 
 
 def items_of(content: Any) -> list[Any]:

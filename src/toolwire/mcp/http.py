@@ -73,13 +73,9 @@ class Door(httpx2.AsyncBaseTransport):
         """Returns True if the request carries a message whose answer is the response's body."""
         return self._has_messages and request.method == "POST" and request.url == self._url
 
-    def is_own(self, url: httpx2.URL) -> bool:
-        """Returns True if the URL has the origin of the server."""
-        return origin_of(url) == origin_of(self._url)
-
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request. A message that cannot be sent, or is not answered, gets an error as its answer."""
-        if not self.is_own(request.url):
+        if origin_of(request.url) != origin_of(self._url):
             for name, value in self._headers.items():
                 if request.headers.get(name) == value:
                     del request.headers[name]
@@ -261,19 +257,16 @@ async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[
     door = Door(endpoint.url, AUTHORIZATION_BYTES, AuthorizationNetwork(endpoint.url), has_messages=False)
     plain = httpx2.AsyncClient(transport=door, trust_env=False)
     async with token_auth(endpoint, login_command, plain) as auth:
-        opened = _http if endpoint.transport == "http" else _sse
-        async with opened(endpoint, auth) as streams:
+        if endpoint.transport == "sse":
+            async with _sse(endpoint, auth) as streams:
+                yield streams
+            return
+        limit = endpoint.limits.message_bytes
+        async with (
+            _client(endpoint, endpoint.headers, auth) as client,
+            streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=limit) as streams,
+        ):
             yield streams
-
-
-@asynccontextmanager
-async def _http(endpoint: Endpoint, auth: httpx2.Auth | None) -> AsyncGenerator[tuple[Any, Any]]:
-    limit = endpoint.limits.message_bytes
-    async with (
-        _client(endpoint, endpoint.headers, auth) as client,
-        streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=limit) as streams,
-    ):
-        yield streams
 
 
 def _sse(endpoint: Endpoint, auth: httpx2.Auth | None) -> AbstractAsyncContextManager[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ from typing import cast
 import anyio
 from mcp.shared.exceptions import MCPError
 
-from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, BREAKER, STABLE_S
+from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, STABLE_S
 from toolwire.mcp.http import Refused, fate_of
 from toolwire.mcp.line import Line
 
@@ -29,11 +29,6 @@ class Attempts:
         self.is_refused = False
         """True if the server refused this client at the last attempt. Waiting does not help, but a login may."""
         self._hurry = anyio.Event()
-
-    @property
-    def is_hopeless(self) -> bool:
-        """True if so many attempts have failed that new calls do not wait for the next one."""
-        return self.failures >= BREAKER and not self.is_refused
 
     def note_end(self, line: Line) -> None:
         """Notes the end of an attempt, or of the connection that it made."""

@@ -81,11 +81,8 @@ def _is_simple(field: Any) -> bool:
     if found.get("type") not in _TYPES or not found.keys() <= _FIELD_KEYS or not isinstance(items, dict):
         return False
     given = cast("dict[str, Any]", items)
-    return _are_choices(found.get("oneOf", ())) and _are_choices(given.get("anyOf", ())) and _is_text(given)
-
-
-def _is_text(items: dict[str, Any]) -> bool:
-    return items.keys() <= {"type", "enum", "anyOf"} and items.get("type", "string") == "string"
+    is_text = given.keys() <= {"type", "enum", "anyOf"} and given.get("type", "string") == "string"
+    return _are_choices(found.get("oneOf", ())) and _are_choices(given.get("anyOf", ())) and is_text
 
 
 def _are_choices(choices: Any) -> bool:

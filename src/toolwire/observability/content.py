@@ -24,11 +24,6 @@ Redact = Callable[[Any], Any]
 _LOG = logging.getLogger("toolwire.tracing")
 
 
-def arguments_text(arguments: object, redact: Redact) -> str:
-    """Returns the text of a call's raw arguments."""
-    return content_text(arguments, redact)
-
-
 def result_text(result: ToolResult, redact: Redact) -> str:
     """Returns the text of a result: its data, or the text for the model if it failed or has only content blocks."""
     if not result.success or (result.data is None and result.blocks):

@@ -9,16 +9,17 @@ import logging
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import Literal
 
 from opentelemetry import context
 from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider, get_meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
 from toolwire.observability import names
-from toolwire.observability.content import Redact, arguments_text, content_text, result_text
-from toolwire.observability.metrics import CallMetrics, MeterProvider
+from toolwire.observability.content import Redact, content_text, result_text
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
@@ -31,14 +32,12 @@ TurnOutcome = Literal["answered", "refused", "suspended"]
 _LOG = logging.getLogger("toolwire.tracing")
 
 
+@dataclass(slots=True, eq=False)
 class Outer:
     """A span that other code opened for one call and will end. The first call inside it uses it as its own span."""
 
-    __slots__ = ("is_taken", "span")
-
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self.is_taken = False
+    span: Span
+    is_taken: bool = False
 
 
 OUTER: ContextVar[Outer | None] = ContextVar("toolwire_outer_span", default=None)
@@ -63,12 +62,15 @@ class SpanTracer:
 
         `redact` removes secrets from arguments and results; None records neither.
         """
-        self.tracer = get_tracer(
-            names.SCOPE,
-            tracer_provider=tracer_provider,
-            attributes={names.SCOPE_CONVENTIONS: names.CONVENTIONS},
+        scope = {names.SCOPE_CONVENTIONS: names.CONVENTIONS}
+        self.tracer = get_tracer(names.SCOPE, tracer_provider=tracer_provider, attributes=scope)
+        # The counts of this histogram are the numbers of calls.
+        self.durations = get_meter(names.SCOPE, meter_provider=meter_provider, attributes=scope).create_histogram(
+            names.EXECUTE_TOOL_DURATION,
+            unit="s",
+            description="The duration of a single tool execution.",
+            explicit_bucket_boundaries_advisory=list(names.DURATION_BOUNDARIES_S),
         )
-        self.metrics = CallMetrics(meter_provider)
         self.redact = redact
 
     def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> OtelCallSpan:
@@ -89,7 +91,8 @@ class SpanTracer:
 
     def approval(self, tool: str, request_id: str) -> OtelApprovalSpan:
         """Opens the span of a wait for a person and makes it current."""
-        return OtelApprovalSpan(self, tool, {names.TOOL_NAME: tool, names.REQUEST_ID: request_id})
+        attributes: dict[str, AttributeValue] = {names.TOOL_NAME: tool, names.REQUEST_ID: request_id}
+        return OtelApprovalSpan(self, _named(names.REQUEST_APPROVAL, tool), attributes)
 
     def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> OtelTurnSpan:
         """Opens the span of a turn and makes it current. `given_ids` maps toolwire's call ids to the provider's."""
@@ -219,7 +222,7 @@ class OtelCallSpan(_Current):
     def _add_content(self, attributes: dict[str, AttributeValue], result: ToolResult) -> None:
         span, redact = self._span, self._tracer.redact
         if redact is not None and span is not None and span.is_recording():
-            attributes[names.TOOL_CALL_ARGUMENTS] = arguments_text(self._call.arguments, redact)
+            attributes[names.TOOL_CALL_ARGUMENTS] = content_text(self._call.arguments, redact)
             attributes[names.TOOL_CALL_RESULT] = result_text(result, redact)
 
     def _leave(self, attributes: dict[str, AttributeValue], status: Status | None) -> float:
@@ -230,8 +233,16 @@ class OtelCallSpan(_Current):
         return time.perf_counter() - self._started
 
     def _measure(self, error_type: str, duration_s: float) -> None:
+        attributes = {
+            names.OPERATION_NAME: names.EXECUTE_TOOL,
+            # A model can invent any number of names.
+            names.TOOL_NAME: names.OTHER if self._tool is None else self._tool,
+            names.TOOL_TYPE: names.FUNCTION,
+        }
+        if error_type:
+            attributes[names.ERROR_TYPE] = error_type
         try:
-            self._tracer.metrics.ended(self._tool, error_type, duration_s)
+            self._tracer.durations.record(duration_s, attributes)
         except Exception:  # noqa: BLE001 - as above
             _LOG.exception("a call could not be measured")
 
@@ -240,9 +251,6 @@ class OtelApprovalSpan(_Current):
     """The span of a wait for a person."""
 
     __slots__ = ()
-
-    def __init__(self, tracer: SpanTracer, tool: str, attributes: dict[str, AttributeValue]) -> None:
-        super().__init__(tracer, _named(names.REQUEST_APPROVAL, tool), attributes)
 
     def ended(self, verdict: str) -> None:
         """Ends the span. An empty verdict means that the request stayed undecided."""

@@ -26,6 +26,8 @@ _NOT_PUBLIC_V4 = {
     "224.0.0.0/4": "multicast",
     "240.0.0.0/4": "reserved",
 }
+NOT_AN_ADDRESS = "not an address"
+"""The reason why a name is not public: it has to be resolved first."""
 _PUBLIC_V6 = ipaddress.IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = {
     "2001::/23": "protocol assignments and tunnels",
@@ -48,7 +50,7 @@ def why_not(address: str) -> str | None:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return "not an address"
+        return NOT_AN_ADDRESS
     if isinstance(found, ipaddress.IPv4Address):
         return next((why for network, why in _V4.items() if found in network), None)
     if found.scope_id is not None:

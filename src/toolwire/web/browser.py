@@ -23,7 +23,7 @@ from playwright.async_api import Error, Page, Request, async_playwright
 
 from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web.fetching import URL_LIMIT, Fetched, checked, content_type_of
+from toolwire.web.fetching import HTML, URL_LIMIT, Fetched, checked, content_type_of
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.guarding_proxy import GuardingProxy, guarding_proxy
 from toolwire.web.network import BODY_LIMIT_BYTES
@@ -33,8 +33,6 @@ RENDER_DEADLINE_S = 45.0
 """Maximum seconds of one rendered page. The start of the browser takes 2 of them on a machine at rest."""
 SETTLE_LIMIT_S = 10.0
 """Maximum seconds that a page may go on loading. A page that polls its server would go on for ever."""
-HTML = ("text/html", "application/xhtml+xml", "")
-"""The content types that a browser renders."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _USER = "nobody"
 """The user of the browser if the host runs as root: Chromium's sandbox does not start as root."""

@@ -27,6 +27,8 @@ PORTS = (80, 443)
 """The ports of the public web."""
 CONTENT_TYPES = ("text/", "application/json", "application/xhtml+xml", "application/xml", "application/pdf")
 """The content types that are fetched, and those that end with `+json` or `+xml`."""
+HTML = ("text/html", "application/xhtml+xml", "")
+"""The content types of HTML, and that of a page whose server names none."""
 _HEADERS = {
     "User-Agent": "toolwire",
     "Accept": "text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9",

@@ -79,14 +79,6 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 return _CountedStream(stream, self._budget)
         raise failed or httpcore2.ConnectError(host)
 
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None
-    ) -> httpcore2.AsyncNetworkStream:
-        raise Blocked("a socket of this machine is not on the public internet")
-
-    async def sleep(self, seconds: float) -> None:
-        await self._inner.sleep(seconds)
-
 
 class _CountedStream(httpcore2.AsyncNetworkStream):
     """A connection whose received bytes are counted."""

@@ -6,8 +6,8 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 from toolwire.web.refusals import FetchFailed
 
@@ -22,36 +22,21 @@ async def run_in_thread(work: Callable[[], T], *, name: str, ended: Callable[[],
     Raises:
         FetchFailed: The system starts no more threads; `ended` was called.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    if ended is not None:
+        future.add_done_callback(lambda _: ended())
 
     def run() -> None:
-        value: Any = None
-        failed: BaseException | None = None
         try:
-            value = context.run(work)
+            future.set_result(context.run(work))
         except BaseException as error:  # noqa: BLE001 - the caller gets it
-            failed = error
-        finally:
-            if ended is not None:
-                ended()
-        # The loop may be closed by now.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, value, failed)
+            future.set_exception(error)
 
     try:
         threading.Thread(target=run, name=name, daemon=True).start()
     except RuntimeError as error:
-        if ended is not None:
-            ended()
+        future.set_exception(error)
         raise FetchFailed("this machine is too busy now", may_repeat=True) from error
-    return await future
+    return await asyncio.wrap_future(future)

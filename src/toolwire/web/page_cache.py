@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
-from toolwire.web.fetching import PORTS, URL_LIMIT, Fetched, fetch
+from toolwire.web.fetching import HTML, PORTS, URL_LIMIT, Fetched, fetch
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.outside_text import outside_text
 from toolwire.web.own_threads import run_in_thread
@@ -25,7 +25,6 @@ CACHE_LIMIT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of all kept texts: 640 articles of 100 KB. The page that was unused for longest leaves first."""
 CONTENT_TYPE_LIMIT = 200
 """Maximum characters of a content type. The longest registered one has 73."""
-_HTML = ("text/html", "application/xhtml+xml", "")
 Render = Callable[..., Awaitable[Fetched | None]]
 """`toolwire.web.browser.render`, which needs the extra `browser`."""
 
@@ -126,7 +125,7 @@ def _status(status: int) -> str:
 
 def _page(found: Fetched) -> Page:
     is_pdf = found.content_type == "application/pdf" or found.body.startswith(b"%PDF-")
-    if is_pdf or found.content_type in _HTML:
+    if is_pdf or found.content_type in HTML:
         kind = "pdf" if is_pdf else "html"
         read = page_reader().read(kind, found.body, url=found.url, charset=found.charset)
     else:

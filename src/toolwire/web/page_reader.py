@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -127,11 +128,7 @@ class PageReader:
 
     def _end(self) -> None:
         if self._process is not None:
-            _kill(self._process)
-            self._process.wait()
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    _close(stream)
+            _end(self._process)
             self._process = None
 
 
@@ -162,11 +159,7 @@ def _start() -> subprocess.Popen[bytes]:
     said = process.stdout.read(1) if is_there else b""
     if said == b"r":
         return process
-    _kill(process)
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            _close(stream)
+    _end(process)
     raise _unavailable("this kernel has no seccomp" if said == b"u" else "the process that parses pages does not start")
 
 
@@ -232,8 +225,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         system.kill_group(process.pid)
 
 
-def _close(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except OSError:
-        return
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process, and closes its channel."""
+    _kill(process)
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()

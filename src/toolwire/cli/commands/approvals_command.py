@@ -7,14 +7,14 @@ import json as json_text
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_id_column, add_row, ago, cut, moment, one_line, seconds_of, span, table_text, whole
+from toolwire.cli.display import add_id_column, add_row, cut, moment, one_line, seconds_of, span, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -196,7 +196,7 @@ def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: 
     length = _short_length([request.id for request in requests])
     for request in requests:
         left = span(request.expires_at - now) if request.expires_at else "no end"
-        asked = ago(request.created_at, now)
+        asked = f"{span(now - request.created_at)} ago"
         run, arguments = whole(request.run_id), cut(_brief(request))
         add_row(table, request.id[:length], request.tool, asked, left, run, arguments)
     return table_text(table, is_terminal=is_terminal)
@@ -205,8 +205,7 @@ def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: 
 def request_json(request: toolwire.ApprovalRequest) -> dict[str, Any]:
     """Returns all fields of a request as JSON types."""
     found = {field.name: plain(getattr(request, field.name)) for field in fields(request) if field.name != "caller"}
-    caller = {field.name: getattr(request.caller, field.name) for field in fields(request.caller)}
-    return {**found, "caller": caller}
+    return {**found, "caller": asdict(request.caller)}
 
 
 def _found(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequest, toolwire.Decision | None]:
@@ -298,14 +297,13 @@ def _shown(request: toolwire.ApprovalRequest) -> str:
 
 
 def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
-    by = {field.name: getattr(decision.by, field.name) for field in fields(decision.by)}
     return {
         "verdict": decision.verdict,
         "arguments": plain(decision.arguments),
         "answer": plain(decision.answer),
         "reason": decision.reason,
         "remember": None if decision.remember is None else _remembered(decision.remember),
-        "by": by,
+        "by": asdict(decision.by),
         "at": decision.at,
     }
 

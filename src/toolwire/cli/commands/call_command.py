@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,7 +17,7 @@ from toolwire.cli.completing import complete_tool
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
-from toolwire.cli.output import Output, show_tool_errors
+from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
 from toolwire.cli.typed_arguments import read_object, read_pairs
@@ -69,7 +70,7 @@ def call(
     """Call one tool and print its result."""
     output: Output = context.obj
     if traceback:
-        show_tool_errors()
+        logging.getLogger("toolwire.tools").setLevel(logging.WARNING)
     output.keep_stdout()
     approver = asking(ask)
     registry = registry_of(tools, approver=approver or answer_nothing)

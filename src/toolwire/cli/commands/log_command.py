@@ -97,7 +97,7 @@ def show_log(
             return
         last = rows[-1].seq if rows else 0
         for row in opened.follow(last):
-            if all(_fits(row, name, getattr(wanted, name)) for name in _FOLLOWED):
+            if all(getattr(wanted, name) in (None, getattr(row, name)) for name in _FOLLOWED):
                 _print([row], output, json=json, is_stream=True)
 
 
@@ -158,18 +158,13 @@ def _run_line(run_id: str, rows: Sequence[LogRow]) -> str:
     return one_line(run_id + who)
 
 
-def _fits(row: LogRow, name: str, wanted: str | None) -> bool:
-    return wanted is None or getattr(row, name) == wanted
-
-
 def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: bool) -> None:
-    if json:
+    if json and is_stream:
         # A stream has one object per line, because a JSON list would never end.
-        if is_stream:
-            for row in rows:
-                output.result_line(_as_json(row))
-        else:
-            output.result_json([_as_json(row) for row in rows])
+        for row in rows:
+            output.result_line(_as_json(row))
+    elif json:
+        output.result_json([_as_json(row) for row in rows])
     elif is_stream:
         for row in rows:
             output.result(_line(row))

@@ -18,9 +18,9 @@ import toolwire
 import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.mcp_config import ConfigOption, add_servers
-from toolwire.cli.options import JsonOption, TokensOption
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
+from toolwire.cli.loading import add_servers
+from toolwire.cli.options import ConfigOption, JsonOption, TokensOption
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
 from toolwire.vocabulary.system import has_display
@@ -45,7 +45,7 @@ A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
-PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")]
+_PINS = typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")
 
 
 @app.callback(epilog=EPILOG)
@@ -56,9 +56,7 @@ def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
 @app.command("list", epilog=EPILOG)
 def list_tools(
     context: typer.Context,
-    pins: Annotated[
-        Path | None, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")
-    ] = None,
+    pins: Annotated[Path | None, _PINS] = None,
     config: ConfigOption = None,
     tokens: TokensOption = None,
     json: JsonOption = False,
@@ -92,10 +90,8 @@ def list_tools(
 
 def _read_states(pins: Path) -> dict[str, dict[str, str]]:
     """Returns the state of each known tool, by server and tool."""
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         return {server: {**states} for server, states in toolwire.types.McpPins(pins).states().items()}
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
 def _connect(registry: toolwire.ToolRegistry, config: Path, pins: Path) -> tuple[dict[str, dict[str, str]], bool]:
@@ -126,9 +122,7 @@ def _table(listed: Mapping[str, Mapping[str, str]], costs: TokenCosts | None, *,
             counts = None if costs is None else costs.tools.get(f"{server}/{tool}")
             add_row(table, whole(server), whole(tool), state, *(costs.cells(counts) if costs and counts else ()))
     if costs is not None:
-        if any(costs.rest.values()):
-            add_row(table, "(the format)", "", "", *costs.cells(costs.rest))
-        add_row(table, "(all)", "", "", *costs.cells(costs.total))
+        costs.add_sums(table, "", "")
     return table_text(table, is_terminal=is_terminal)
 
 
@@ -138,7 +132,7 @@ def accept(
     server: Annotated[
         str, typer.Argument(metavar="SERVER", help="The name of the server.", autocompletion=complete_server)
     ],
-    pins: PinsOption,
+    pins: Annotated[Path, _PINS],
     tools: Annotated[
         list[str] | None,
         typer.Argument(
@@ -218,10 +212,8 @@ def doctor(
 
     output: Output = context.obj
     output.keep_stdout()
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         found = diagnose_mcp(config, pins)
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if json:
         output.result_json([dataclasses.asdict(each) for each in found])
     else:

@@ -11,7 +11,7 @@ from rich.table import Table
 import toolwire
 from toolwire.cli.completing import complete_tool
 from toolwire.cli.display import add_row, count_of, table_text
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
@@ -88,10 +88,8 @@ def explain(
     honour(policy, registry, output)
     spec = registry.to_toolspecs().get(name)
     given = read_pairs(pairs or (), {} if spec is None else spec.input_schema)
-    try:
+    with wrong_usage(toolwire.ToolwireError):
         found = registry.explain_call(name, given)
-    except toolwire.ToolwireError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if json:
         output.result_json(_as_json(found))
     else:

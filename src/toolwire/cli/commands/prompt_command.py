@@ -9,7 +9,7 @@ import typer
 import toolwire
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.completing import complete_protocol
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.exit_codes import ExitCode, exit_codes, wrong_usage
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import LanguageOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
@@ -48,10 +48,8 @@ def prompt(
     output.keep_stdout()
     registry = registry_of(tools)
     honour(policy, registry, output)
-    try:
+    with wrong_usage(toolwire.ToolwireError):
         described = toolwire.Session(registry, protocol=protocol, language=language, thought=thought).instructions
-    except toolwire.ToolwireError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if isinstance(described, str):
         output.result(described)
     else:

@@ -16,7 +16,7 @@ from toolwire.cli.commands.approvals_command import request_json, request_table
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.completing import complete_reply_protocol
 from toolwire.cli.display import count_of
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import (
     TIMEOUT_S,
@@ -100,7 +100,7 @@ def run(
         else:
             recognised = _recognised(content, output) if protocol == AUTO else protocol
         name = recognised if protocol == AUTO else protocol
-        try:
+        with wrong_usage(toolwire.ToolwireError):
             session = toolwire.Session(
                 registry,
                 protocol=name,
@@ -109,8 +109,6 @@ def run(
                 caller=caller,
                 language=language,
             )
-        except toolwire.ToolwireError as error:
-            raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
         turn = _turn(
             lambda: session.resume(run_id) if run_id else session.turn(content),
             timeout,
@@ -122,10 +120,8 @@ def run(
 
 def _check_protocol(name: str) -> None:
     """Refuses a protocol that does not exist, before a store is made for its run."""
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         toolwire.protocols.get(name)
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
 def _told(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:

@@ -13,10 +13,9 @@ import typer
 import toolwire
 from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
-from toolwire.cli.loading import registry_of
-from toolwire.cli.mcp_config import ConfigOption, add_servers
-from toolwire.cli.options import OptionalToolsOption, PolicyOption
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
+from toolwire.cli.loading import add_servers, registry_of
+from toolwire.cli.options import ConfigOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
 
@@ -95,20 +94,17 @@ def serve(
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
-    with closing(registry), open_store(store, make=True) as opened:
-        try:
-            server = toolwire.ToolServer(
-                registry,
-                name or source,
-                mode=mode,
-                store=opened,
-                token=token,
-                token_verifier=profiles,
-                hosts=allow_host or (),
-            )
-            _run(server, host, http, output)
-        except toolwire.ConfigurationError as error:
-            raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    with closing(registry), open_store(store, make=True) as opened, wrong_usage(toolwire.ConfigurationError):
+        server = toolwire.ToolServer(
+            registry,
+            name or source,
+            mode=mode,
+            store=opened,
+            token=token,
+            token_verifier=profiles,
+            hosts=allow_host or (),
+        )
+        _run(server, host, http, output)
 
 
 def _run(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
@@ -144,10 +140,8 @@ def _profiles(config: Path | None, http: int | None, token_env: str | None) -> t
     """Returns the profiles of the configuration; None without any."""
     if config is None:
         return None
-    try:
+    with wrong_usage(toolwire.ConfigurationError):
         profiles = toolwire.ClientProfiles(config)
-    except toolwire.ConfigurationError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if not len(profiles):
         return None
     if http is None:

@@ -15,9 +15,8 @@ import toolwire.tools
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, exit_codes
-from toolwire.cli.loading import registry_of
-from toolwire.cli.mcp_config import ConfigOption, add_servers
-from toolwire.cli.options import JsonOption, OptionalToolsOption, PolicyOption, TokensOption
+from toolwire.cli.loading import add_servers, registry_of
+from toolwire.cli.options import ConfigOption, JsonOption, OptionalToolsOption, PolicyOption, TokensOption
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
 

@@ -38,7 +38,7 @@ class Unfinished(Generic[E]):
         own[entry] = amount
         while self._sums[key] > self._each and len(own) > 1:
             self._drop_oldest_of(key, entry)
-        while self._amount > self._limit and self._drop_of_largest(entry):
+        while self._amount > self._limit and self.drop_one(spared=entry):
             pass
 
     def release(self, entry: E) -> None:
@@ -51,16 +51,13 @@ class Unfinished(Generic[E]):
         if not own:
             del self._owned[key], self._sums[key]
 
-    def drop_one(self) -> bool:
-        """Drops the oldest entry of the owner that has most. Returns True if it did."""
-        return self._drop_of_largest(None)
-
     @property
     def _amount(self) -> int:
         # One entry that is larger than a share counts as the share, or it would drop those of all others.
         return sum(min(one, self._each) for one in self._sums.values())
 
-    def _drop_of_largest(self, spared: E | None) -> bool:
+    def drop_one(self, *, spared: E | None = None) -> bool:
+        """Drops the oldest entry of the owner that has most, but not the spared one. Returns True if it did."""
         for key, _ in self._sums.most_common():
             if any(one != spared for one in self._owned[key]):
                 self._drop_oldest_of(key, spared)

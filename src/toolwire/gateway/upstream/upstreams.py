@@ -16,10 +16,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolwire.catalogue.catalogue import Catalogue
+from toolwire.definition.naming import NAME_LIMIT
+from toolwire.definition.texts.outside_texts import told_text
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.served_names import served_name
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, URI_CHARACTERS
-from toolwire.gateway.upstream.told_offers import told_prompt, told_resource
+from toolwire.mcp.client_limits import OFFER_CHARACTERS
 from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKind
 from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, PassedOn
 from toolwire.session.session import Session
@@ -94,22 +96,16 @@ class Upstreams:
 
     async def resources(self, client: Session) -> list[types.Resource]:
         """Returns the resources that a client sees."""
-        return [
-            told
-            for server, entries in await self._offered(RESOURCES, client)
-            for one in entries
-            if (told := told_resource(server.server, one, {"uri": f"{_prefix(server)}{one.uri}"})) is not None
-        ]
+        return await self._told_resources(RESOURCES, "uri", client)
 
     async def templates(self, client: Session) -> list[types.ResourceTemplate]:
         """Returns the templates of resources that a client sees."""
-        return [
-            told
-            for server, entries in await self._offered(TEMPLATES, client)
-            for one in entries
-            if (told := told_resource(server.server, one, {"uri_template": f"{_prefix(server)}{one.uri_template}"}))
-            is not None
-        ]
+        return await self._told_resources(TEMPLATES, "uri_template", client)
+
+    async def _told_resources(self, kind: OfferKind, field: str, client: Session) -> list[Any]:
+        offered = await self._offered(kind, client)
+        told = [told_resource(server, one, field) for server, entries in offered for one in entries]
+        return [one for one in told if one is not None]
 
     async def prompts(self, client: Session) -> list[types.Prompt]:
         """Returns the prompts that a client sees. The first of two with one served name counts."""
@@ -222,6 +218,44 @@ def _prompt_name(server: PassedOn, own: str) -> str | None:
         return served_name(f"{server.server}/{own}") if own else None
     except DefinitionError:
         return None
+
+
+def told_resource(server: PassedOn, offer: Any, field: str) -> Any:
+    """Returns a resource or template with its served URI in the field; None for one that cannot be shown.
+
+    A warning says why.
+    """
+    uri = f"{_prefix(server)}{getattr(offer, field)}"
+    if not _can_be_told(server.server, offer, uri):
+        return None
+    return offer.model_copy(update={"name": told_text(offer.name), **_offer_texts(offer), field: uri})
+
+
+def told_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
+    """Returns a prompt with its served name; None for one that cannot be shown. A warning says why."""
+    arguments = prompt.arguments or []
+    if not _can_be_told(server, prompt, "".join(one.name for one in arguments)):
+        return None
+    if any(len(one.name) > NAME_LIMIT for one in arguments):
+        _LOG.warning("the prompt %r of %r is off: an argument has a name that is too long", prompt.name, server)
+        return None
+    told = [one.model_copy(update=_offer_texts(one)) for one in arguments]
+    return prompt.model_copy(update={"name": name, **_offer_texts(prompt), "arguments": told or None})
+
+
+def _can_be_told(server: str, offer: Any, words: str) -> bool:
+    """True if its words, which a client must give back unchanged, have no hidden characters, and it is not too long."""
+    size = len(offer.model_dump_json(by_alias=True, exclude_none=True))
+    if words.isprintable() and size <= OFFER_CHARACTERS:
+        return True
+    why = "it is too long" if size > OFFER_CHARACTERS else "its words have hidden characters"
+    _LOG.warning("%r of the MCP server %r is off: %s", offer.name[:80], server, why)
+    return False
+
+
+def _offer_texts(offer: Any) -> dict[str, str | None]:
+    texts = {"title": offer.title, "description": offer.description}
+    return {key: None if text is None else told_text(text) for key, text in texts.items()}
 
 
 def _check_length(what: str, text: str, limit: int) -> None:

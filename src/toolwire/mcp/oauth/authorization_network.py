@@ -6,7 +6,6 @@ them passes the guard of the web tools. If the MCP server is in a private networ
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from typing import cast
@@ -16,7 +15,7 @@ import httpx2
 
 from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of
-from toolwire.web.addresses import why_not
+from toolwire.web.addresses import NOT_AN_ADDRESS, why_not
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.refusals import Blocked, FetchFailed
 
@@ -73,9 +72,10 @@ class AuthorizationNetwork(httpx2.AsyncBaseTransport):
         of the name may have it resolve to any address for a moment.
         """
         if self._is_private is None:
-            host = self._url.host
-            address = host if _is_address(host) else await self._connected_address(request)
-            self._is_private = why_not(address) is not None
+            why = why_not(self._url.host)
+            if why == NOT_AN_ADDRESS:
+                why = why_not(await self._connected_address(request))
+            self._is_private = why is not None
         return self._is_private
 
     async def _connected_address(self, request: httpx2.Request) -> str:
@@ -85,14 +85,6 @@ class AuthorizationNetwork(httpx2.AsyncBaseTransport):
             return response.extensions["network_stream"].get_extra_info("server_addr")[0]
         finally:
             await response.aclose()
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class _NotPublic(httpx2.TransportError):

@@ -127,13 +127,9 @@ def provider_of(
             token_endpoint_auth_method="none" if grant.client_secret is None else "client_secret_basic",
             issuer=grant.issuer,
         )
-        kept = _with_client(kept, registered)
+        kept = replace(kept, client=registered.model_dump(mode="json", exclude_none=True))
     provider.kept = kept
     return provider
-
-
-def _with_client(kept: KeptLogin, client: OAuthClientInformationFull) -> KeptLogin:
-    return replace(kept, client=client.model_dump(mode="json", exclude_none=True))
 
 
 def _restore(context: OAuthContext, kept: KeptLogin) -> None:

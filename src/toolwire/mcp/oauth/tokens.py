@@ -60,9 +60,6 @@ class KeptLogin:
         return bool(self.tokens and self.tokens.get("refresh_token") and self.client)
 
 
-NO_LOGIN = KeptLogin()
-
-
 def token_path() -> Path:
     """Returns the path of the file: `toolwire/mcp-tokens.json` in `$XDG_STATE_HOME` or `~/.local/state`."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -87,7 +84,7 @@ class TokenFile:
         try:
             state = self.path.stat()
         except FileNotFoundError:
-            return NO_LOGIN
+            return KeptLogin()
         except OSError as error:
             raise ConfigurationError(f"{str(self.path)!r} cannot be read: {error.strerror}") from error
         # Each change is a new file.
@@ -98,7 +95,7 @@ class TokenFile:
                     f"{str(self.path)!r} holds tokens, and another user may read it: chmod 600 {self.path}"
                 )
             self._logins, self._seen = self._read(), seen
-        return self._logins.get(key, NO_LOGIN)
+        return self._logins.get(key, KeptLogin())
 
     def save(self, key: str, login: KeptLogin) -> None:
         """Keeps a login under a key, in place of the one before.
