@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, event, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -32,14 +32,6 @@ from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-
-class Held(Protocol):
-    """The ledger of a run."""
-
-    run_id: str
-
-
-L = TypeVar("L", bound=Held)
 
 _KEY_CHECK = "key_check"
 
@@ -112,10 +104,10 @@ class Database:
         except PoolTimeout as error:
             raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
 
-    def hold(self, ledger: L) -> L:
-        """Registers a ledger and returns it. The process renews the lease of its run as long as the ledger exists."""
+    def hold(self, run_id: str, ledger: T) -> T:
+        """Registers the ledger of a run and returns it. The process renews the lease as long as the ledger exists."""
         self._begin_renewal()
-        self.held[ledger.run_id] = ledger
+        self.held[run_id] = ledger
         return ledger
 
     def hold_conversation(self, conversation: str, caller: Caller) -> Future[ConversationLease]:
