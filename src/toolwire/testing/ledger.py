@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from toolwire.journal.ledger.asked import AskedRequest, is_asking, waiting_below
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.testing.futures import done
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def done(method: Callable[P, T]) -> Callable[P, Future[T]]:
+    """Returns the method with a finished future in place of its result or its exception."""
+
+    @wraps(method)
+    def finished(*args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(method(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - the future carries it
+            future.set_exception(error)
+        return future
+
+    return finished
 
 
 @dataclass(slots=True)
@@ -97,56 +115,20 @@ class MemoryLedger:
         """Implements `Ledger.notes`."""
         return list(self.records.notes.get(parent, ()))
 
-    def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
+    @done
+    def ask(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
         """Implements `Ledger.ask`."""
         self.story.append(("ask", request.call_id))
-        return done(lambda: self._asked(request))
-
-    def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
-        """Implements `Ledger.decide`."""
-        self.story.append(("decide", request.call_id))
-        return done(lambda: self._decided(request, decision))
-
-    def use_answers(self, request_ids: Sequence[str]) -> Future[None]:
-        """Implements `Ledger.use_answers`."""
-        for request_id in request_ids:
-            self.records.requests[request_id].is_used = True
-        return done(lambda: None)
-
-    def _requests(self) -> list[AskedRequest]:
-        return [_request(asked, self.records.ended) for asked in self.records.requests.values()]
-
-    def begin(self, start: Start) -> Future[float | ToolResult]:
-        """Implements `Ledger.begin`."""
-        self.story.append(("begin", start.step.key))
-        return done(lambda: self._begun(start))
-
-    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Implements `Ledger.settle`."""
-        self.story.append(("settle", step.key))
-        kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
-        kept.result = result
-        self.records.ended.append(step.key)
-        self._running.discard(step.key)
-        return done(lambda: result)
-
-    def interrupted(self, step: Step) -> None:
-        """Implements `Ledger.interrupted`."""
-        self.story.append(("interrupted", step.key))
-        self._running.discard(step.key)
-
-    def restart(self) -> None:
-        """Simulates a restart: forgets the running steps of this process."""
-        self._running.clear()
-
-    def _asked(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
         for asked in self.records.requests.values():
             if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
                 return asked.request, asked.decision
         self.records.requests[request.id] = _Asked(request)
         return request, None
 
-    def _decided(self, request: ApprovalRequest, decision: Decision) -> Decision:
+    @done
+    def decide(self, request: ApprovalRequest, decision: Decision) -> Decision:
+        """Implements `Ledger.decide`."""
+        self.story.append(("decide", request.call_id))
         asked = self.records.requests.get(request.id)
         if asked is None:
             raise DecisionRefused("unknown_request", f"there is no request {request.id!r}", request_id=request.id)
@@ -156,7 +138,19 @@ class MemoryLedger:
             asked.decision = decision
         return decision
 
-    def _begun(self, start: Start) -> float | ToolResult:
+    @done
+    def use_answers(self, request_ids: Sequence[str]) -> None:
+        """Implements `Ledger.use_answers`."""
+        for request_id in request_ids:
+            self.records.requests[request_id].is_used = True
+
+    def _requests(self) -> list[AskedRequest]:
+        return [_request(asked, self.records.ended) for asked in self.records.requests.values()]
+
+    @done
+    def begin(self, start: Start) -> float | ToolResult:
+        """Implements `Ledger.begin`."""
+        self.story.append(("begin", start.step.key))
         if start.step.key in self._running:
             return ToolResult.failed("unknown_outcome", f"step {start.step.key} runs already")
         asked = self.records.requests.get(start.request_id)
@@ -171,6 +165,25 @@ class MemoryLedger:
             return kept.started_at
         self.records.steps[start.step.key] = _LedgerStep(start.step, start, time.time())
         return self.records.steps[start.step.key].started_at
+
+    @done
+    def settle(self, step: Step, result: ToolResult) -> ToolResult:
+        """Implements `Ledger.settle`."""
+        self.story.append(("settle", step.key))
+        kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
+        kept.result = result
+        self.records.ended.append(step.key)
+        self._running.discard(step.key)
+        return result
+
+    def interrupted(self, step: Step) -> None:
+        """Implements `Ledger.interrupted`."""
+        self.story.append(("interrupted", step.key))
+        self._running.discard(step.key)
+
+    def restart(self) -> None:
+        """Simulates a restart: forgets the running steps of this process."""
+        self._running.clear()
 
 
 def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
