@@ -125,7 +125,8 @@ class ScriptedRunner:
         running = ScriptedProgram(program, self._isolation)
         script, tools = self._scripts.get(_key(program.source)), ScriptTools()
         if script is None:
-            return running.failed("NotScripted", _unknown(program.source, self._scripts), "")
+            message = _unknown(program.source, self._scripts)
+            return running.result(ScriptEnded("failed", type_name="NotScripted", message=message), "")
         steps = script(tools)
         try:
             ended = await _driven(steps, running, call, cancel)
