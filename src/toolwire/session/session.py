@@ -35,17 +35,14 @@ from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
-from toolwire.session.finish import end_of, offer_finish
+from toolwire.session.finish import TurnFinish, end_of, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
-from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
-from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
-from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
-from toolwire.session.suspended import Suspended
+from toolwire.session.setup import bind_built_in, chosen_protocol, own_scope, prompt_options, ruled
 from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, shown, with_notes
-from toolwire.session.turn import Turn, answering
+from toolwire.session.turn import Suspended, Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
@@ -287,7 +284,7 @@ class Session(Traced, Observed):
         for_whom = replace(context.scope.caller, agent=scope.caller.agent)
         with self._variables.turn(for_whom) as shared:
             scope = replace(scope, variables=shared)
-            results, end = await run_below(read, context, scope, self._finish.entry)
+            results, end = await run_below(read, context, scope, self._finish)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, nameable_tools(scope, self.protocol), end)
         run: Run | None = context.scope.run
@@ -321,7 +318,7 @@ class Session(Traced, Observed):
             run.interrupt(reason)
 
     def _new_run(self, taints: Iterable[Label]) -> Run:
-        run = self._finish.new_run(taints)
+        run = Run(taints, None if self._finish is None else TurnFinish(self._finish))
         self._runs.add(run)
         return run
 
