@@ -248,13 +248,9 @@ class RunLedger:
 
     def release(self) -> Future[None]:
         """Releases the run as it stands. Does nothing if the run was released before."""
-
-        def job(connection: Connection) -> None:
-            give_up(connection, self._held())
-
         if not self._is_given_up:
             self._is_given_up = True
-            return self._database.run(job)
+            return self._database.run(lambda connection: give_up(connection, self._held()))
         future = RecordFuture[None]()
         future.set_result(None)
         return future
