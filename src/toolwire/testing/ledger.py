@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from toolwire.journal.ledger.asked import AskedRequest, is_asking, waiting_below
+from toolwire.journal.ledger.asked import AskedRequest, in_doubt
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,23 +84,20 @@ class MemoryLedger:
         if kept is None:
             return None
         if kept.step.digest != step.digest:
-            failure, parent = _divergence(step, kept.step), records.steps.get(step.parent)
+            failure = ToolResult.failed(
+                "divergence",
+                f"step {step.key} was {kept.step.tool!r} and is {step.tool!r} with other arguments now: the run was "
+                "stopped.",
+                data={"step": step.key},
+            )
+            parent = records.steps.get(step.parent)
             if not step.parent or (parent is not None and parent.start is not None and parent.start.is_composite):
                 records.diverged = failure
             return failure
         if kept.result is not None or kept.start is None:
             return kept.result
-        start = kept.start
-        return InDoubtStep(
-            idempotent=start.idempotent,
-            is_composite=start.is_composite,
-            started_at=kept.started_at,
-            attempt=start.attempt,
-            idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
-            has_key=start.has_key,
-            is_asking=is_asking(step.key, self._requests()),
-            waiting=waiting_below(step.key, self._requests()),
-        )
+        requests = [_request(asked, records.ended) for asked in records.requests.values()]
+        return in_doubt(self.run_id, kept.start, kept.started_at, requests)
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Implements `Ledger.recorded`."""
@@ -143,9 +140,6 @@ class MemoryLedger:
         """Implements `Ledger.use_answers`."""
         for request_id in request_ids:
             self.records.requests[request_id].is_used = True
-
-    def _requests(self) -> list[AskedRequest]:
-        return [_request(asked, self.records.ended) for asked in self.records.requests.values()]
 
     @done
     def begin(self, start: Start) -> float | ToolResult:
@@ -196,12 +190,4 @@ def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
         is_used=asked.is_used or request.call_id in ended,
         is_waiting=decision is None,
         is_question=request.kind == "question",
-    )
-
-
-def _divergence(step: Step, kept: Step) -> ToolResult:
-    return ToolResult.failed(
-        "divergence",
-        f"step {step.key} was {kept.tool!r} and is {step.tool!r} with other arguments now: the run was stopped.",
-        data={"step": step.key},
     )

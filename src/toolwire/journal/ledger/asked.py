@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from toolwire.vocabulary.run_step import InDoubtStep, Start, idempotency_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,20 @@ class AskedRequest:
     is_waiting: bool
     """True if a person can still decide it."""
     is_question: bool
+
+
+def in_doubt(run_id: str, start: Start, started_at: float, requests: Sequence[AskedRequest]) -> InDoubtStep:
+    """Returns the state of a step that was begun at that time, and has no end on record."""
+    return InDoubtStep(
+        idempotent=start.idempotent,
+        is_composite=start.is_composite,
+        started_at=started_at,
+        attempt=start.attempt,
+        idempotency_key=idempotency_key(run_id, start.step.key, start.arguments_digest),
+        has_key=start.has_key,
+        is_asking=is_asking(start.step.key, requests),
+        waiting=waiting_below(start.step.key, requests),
+    )
 
 
 def is_asking(key: str, requests: Iterable[AskedRequest]) -> bool:
