@@ -16,7 +16,7 @@ from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
 from toolwire.agent.agent_tool import agent_tool, tool_result
 from toolwire.agent.event_stream import stream_events
 from toolwire.agent.memory import Memory, ProcessMemory, StoreMemory
-from toolwire.agent.recall import answer_again, recall, save_whole
+from toolwire.agent.recall import recall, save_whole
 from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
@@ -301,8 +301,10 @@ class Agent(Generic[Output], Traced):
         try:
             result = await recall(run, memory, decisions, has_prompt=prompts is not None)
             if result is None or (prompts is not None and result.stop != "suspended"):
-                if prompts is None and history.ended is not None:
-                    return await answer_again(run, memory)
+                if prompts is None and (ended := history.ended) is not None:
+                    # No model is asked for an answer that is there.
+                    output = await memory.output(run.session, history)
+                    return run.result(ended.stop, text=ended.text, output=output)
                 if prompts is not None:
                     history.add_prompt(prompts)
                     await save_whole(run, memory, None)

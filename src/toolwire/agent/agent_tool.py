@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolwire.agent.agent_run import TeamMember
@@ -44,9 +45,7 @@ def agent_tool(agent: TeamMember, description: str, *, input_model: type[BaseMod
         prompt = given["task"] if input_model is None else input_model.model_validate(given).model_dump_json()
         return await agent.run_below(prompt, running_call)
 
-    def check(given: dict[str, Any]) -> str | None:
-        return None if input_model is None else _problem(input_model, given)
-
+    check = None if input_model is None else partial(_problem, input_model)
     schema = _TASK if input_model is None else input_model.model_json_schema()
     tool = from_schema(name, description, schema, function=work, effects=["read"], check=check)
     tool.is_delegating, tool.inner_tools = True, agent.own_tools

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -294,7 +294,8 @@ class Session(Traced, Observed):
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         run_id = new_id("r")
-        return await self._traced(self._take(run_id, read, scope), scope, run_id, given_ids(run_id, read))
+        turn, name = self._take(run_id, read, scope), self.protocol.name
+        return await traced(turn, scope, run_id=run_id, protocol=name, given_ids=given_ids(run_id, read))
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
@@ -368,13 +369,11 @@ class Session(Traced, Observed):
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             passes = self._passes.over(scope)
             run_id = await passes.prepared(run, decisions)
-            return await self._traced(self._resumed(passes, run_id, scope), scope, run_id, {})
+            turn = self._resumed(passes, run_id, scope)
+            return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
 
     async def _resumed(self, passes: Passes, run_id: str, scope: Scope) -> Turn:
         return self._turn(run_id, *await passes.again(run_id), scope)
-
-    async def _traced(self, turn: Coroutine[Any, Any, Turn], scope: Scope, run_id: str, ids: Mapping[str, str]) -> Turn:
-        return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids=ids)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime

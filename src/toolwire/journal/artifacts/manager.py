@@ -169,8 +169,14 @@ class ArtifactManager:
         if current == base_version:
             with suppress(ArtifactConflict):
                 return self._write(id, base_version + 1, _Change(content=content), key)
-        now = self.read(id)
-        raise ArtifactConflict(self._changes(now, base_version), version=now.version)
+        now, base = self.read(id), self.read(id, base_version)
+        changes = difference(base.content, now.content, names=(_name(base), _name(now)), lines=DIFF_LINES)
+        raise ArtifactConflict(
+            f"artifact {id!r} was changed since version {base_version}: it is at version {now.version}, with the "
+            f"digest {now.sha256}. Nothing was written. Take these changes over, and give "
+            f"base_version={now.version}:\n{changes}",
+            version=now.version,
+        )
 
     def restore(self, id: str, version: int, *, key: str = "") -> ArtifactVersion:
         """Makes a new version with the content of an older one.
@@ -307,15 +313,6 @@ class ArtifactManager:
         if isinstance(made, ArtifactError):
             raise made
         return _without_content(self.read(id, made))
-
-    def _changes(self, now: Artifact, base_version: int) -> str:
-        base = self.read(now.id, base_version)
-        changes = difference(base.content, now.content, names=(_name(base), _name(now)), lines=DIFF_LINES)
-        return (
-            f"artifact {now.id!r} was changed since version {base_version}: it is at version {now.version}, with the "
-            f"digest {now.sha256}. Nothing was written. Take these changes over, and give "
-            f"base_version={now.version}:\n{changes}"
-        )
 
     def _known(self) -> str:
         names = ", ".join(repr(version.id) for version in self.list()[:20])
