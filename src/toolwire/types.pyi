@@ -69,8 +69,8 @@ from toolwire.sandbox.report import MinIsolation as MinIsolation
 from toolwire.sandbox.report import ProgramCallRecord as ProgramCallRecord
 from toolwire.sandbox.report import ProgramError as ProgramError
 from toolwire.sandbox.report import ProgramStatus as ProgramStatus
-from toolwire.session.suspended import Suspended as Suspended
 from toolwire.session.turn import Message as Message
+from toolwire.session.turn import Suspended as Suspended
 from toolwire.session.wire import Decisions as Decisions
 from toolwire.session.wire import GivenDecisions as GivenDecisions
 from toolwire.vocabulary.blocks import Annotations as Annotations

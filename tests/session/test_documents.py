@@ -142,12 +142,12 @@ def test_a_save_that_breaks_off_leaves_the_document_before_and_its_parts_are_del
     place = parts if breaks_at == "write_part" else documents
     whole, calls = getattr(place, breaks_at), 0
 
-    def breaks(connection: Connection, *given: Any) -> Any:
+    def breaks(connection: Connection, *given: Any, **named: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == (3 if breaks_at == "write_part" else 1):
             raise Lost
-        return whole(connection, *given)
+        return whole(connection, *given, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(place, breaks_at, breaks)

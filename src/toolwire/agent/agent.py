@@ -13,14 +13,13 @@ from toolwire.agent.agent_history import Ended, History
 from toolwire.agent.agent_loop import drive, read_notes
 from toolwire.agent.agent_options import AgentOptions, check_options, check_parts, check_run
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
-from toolwire.agent.agent_tool import agent_tool
-from toolwire.agent.event_stream import EventStream
+from toolwire.agent.agent_tool import agent_tool, tool_result
+from toolwire.agent.event_stream import stream_events
 from toolwire.agent.memory import Memory, ProcessMemory, StoreMemory
-from toolwire.agent.recall import answer_again, recall, save_whole
+from toolwire.agent.recall import recall, save_whole
 from toolwire.agent.result import AgentEvent, AgentResult, Budget, Output
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
-from toolwire.agent.subagent_result import tool_result
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.tool import Tool
 from toolwire.facade.built_in.finish_tool import finish_entry
@@ -110,6 +109,7 @@ class Agent(Generic[Output], Traced):
         self._instructions, self._output = instructions, output
         self._limit_tokens, self._shorten, self._options = limit_tokens, shorten, session
         self._team: Mapping[str, TeamMember] = {}
+        """The members of its `AgentTeam`, which it can call; empty without one."""
         check_options(name, model, budget, limit_tokens, shorten, session)
         check_parts(instructions, store)
         if model is not None:
@@ -188,10 +188,10 @@ class Agent(Generic[Output], Traced):
 
         Leaving the iterator stops the run as a cancellation does: close it (`aclosing`) to wait for that.
         """
-        events = EventStream(
+        events = stream_events(
             lambda emit: self._run(prompt, conversation, decisions, budget, caller, state, emit), (self.name,)
         )
-        async with aclosing(events.read()) as reading:
+        async with aclosing(events) as reading:
             async for event in reading:
                 yield event
 
@@ -301,8 +301,10 @@ class Agent(Generic[Output], Traced):
         try:
             result = await recall(run, memory, decisions, has_prompt=prompts is not None)
             if result is None or (prompts is not None and result.stop != "suspended"):
-                if prompts is None and history.ended is not None:
-                    return await answer_again(run, memory)
+                if prompts is None and (ended := history.ended) is not None:
+                    # No model is asked for an answer that is there.
+                    output = await memory.output(run.session, history)
+                    return run.result(ended.stop, text=ended.text, output=output)
                 if prompts is not None:
                     history.add_prompt(prompts)
                     await save_whole(run, memory, None)
@@ -366,14 +368,6 @@ class Agent(Generic[Output], Traced):
 
     def _trace_with(self, tracer: Tracer) -> None:
         self.toolkit._trace_with(tracer)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-
-    def _join_team(self, team: Mapping[str, TeamMember]) -> None:
-        """Makes the agent one of a team, whose members it can call."""
-        self._team = team
-
-    def _refuse_second_team(self) -> None:
-        if self._team:
-            raise ConfigurationError(f"agent {self.name!r} is in a team already: make one AgentTeam of all its members")
 
 
 def _toolkit(tools: ToolRegistry | Toolkit | Iterable[object]) -> ToolRegistry | Toolkit:

@@ -11,6 +11,7 @@ from toolwire.agent.agent_history import Ended, History
 from toolwire.agent.result import AgentEvent, AgentResult, Stop
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
+from toolwire.definition.tool import Tool
 from toolwire.models.model import Model, ModelFailed
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.runtime.tracer import Tracer
@@ -31,11 +32,11 @@ UNREADABLE_LIMIT = 4
 
 
 class TeamMember(Protocol):
-    """An agent that others of its team can call."""
+    """An agent that another one can call, as a tool or in a team."""
 
-    async def run_below(self, prompt: str, context: CallContext) -> ToolResult:
-        """Runs the agent as the work of a running tool."""
-        ...
+    def own_tools(self) -> Mapping[str, Tool]: ...
+
+    async def run_below(self, prompt: str, context: CallContext) -> ToolResult: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Going on with a conversation: the runs that its document lacks, and the answer that it has already."""
+"""Going on with a conversation: the runs that its document lacks, and the save that no cancellation breaks off."""
 
 from __future__ import annotations
 
@@ -50,14 +50,6 @@ async def recall(
                 raise wanted
             return result
     return result
-
-
-async def answer_again(run: AgentRun, memory: Memory) -> AgentResult[Any]:
-    """Returns the answer with which the conversation has ended. No model is asked."""
-    ended = run.history.ended
-    assert ended is not None
-    output = await memory.output(run.session, run.history)
-    return run.result(ended.stop, text=ended.text, output=output)
 
 
 async def save_whole(run: AgentRun, memory: Memory, output: Any) -> None:

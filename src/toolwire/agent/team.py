@@ -43,9 +43,12 @@ class AgentTeam:
         if strange := next((one for one in agents if not isinstance(cast("object", one), Agent)), None):
             raise ConfigurationError(f"AgentTeam([... {strange!r:.80} ...]): give a list of agents")
         for agent in agents:
-            agent._refuse_second_team()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            if agent._team:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                raise ConfigurationError(
+                    f"agent {agent.name!r} is in a team already: make one AgentTeam of all its members"
+                )
         for agent in agents:
-            agent._join_team(self.agents)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            agent._team = self.agents  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class CallSubagentTool(BaseTool):

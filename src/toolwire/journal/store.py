@@ -145,7 +145,8 @@ class Store(StoreLog, Conversations):
             history = ReplayHistory(size=len(sealed))
             if start.variables is not None:
                 note_variables(connection, database.sealer, start, history)
-            return database.hold(RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls))
+            ledger = RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls)
+            return database.hold(ledger.run_id, ledger)
 
         def refused(_: Connection, error: Exception) -> RunLedger:
             if isinstance(error, IntegrityError):
@@ -167,7 +168,8 @@ class Store(StoreLog, Conversations):
             row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()
             if row is None:
                 raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            return database.hold(reopened(connection, database, row))
+            ledger = reopened(connection, database, row)
+            return database.hold(ledger.run_id, ledger)
 
         return database.run(job)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import parts
@@ -17,7 +18,8 @@ def write_parts(database: Database, value: Parts, texts: Sequence[bytes], now: f
     """Writes the parts of a value, each in a transaction of its own, and returns when all are durable."""
     for number, text in enumerate(texts):
         sealed = database.sealer.seal(text, *value.place(number))
-        _write(database, value, number, sealed, now)
+        job = partial(parts.write_part, parts=value, number=number, sealed=sealed, now=now)
+        database.run(job).result()
 
 
 def delete_parts(database: Database, owner: str, names: Sequence[str], now: float) -> None:
@@ -30,7 +32,3 @@ def delete_parts(database: Database, owner: str, names: Sequence[str], now: floa
             pass
     except StoreUnavailable:
         _LOG.warning("parts of an old value could not be deleted; a later save deletes them", exc_info=True)
-
-
-def _write(database: Database, value: Parts, number: int, sealed: bytes, now: float) -> None:
-    database.run(lambda connection: parts.write_part(connection, value, number, sealed, now)).result()

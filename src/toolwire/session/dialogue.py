@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
+from toolwire.catalogue.entry import Entry
 from toolwire.definition.naming import program_name
 from toolwire.facade.built_in.kept_variables import KeptVariables
 from toolwire.protocols.base import CallingProtocol, Language, checked
@@ -21,7 +22,7 @@ from toolwire.protocols.text_parse import shows_right_form
 from toolwire.protocols.tool_names import KnownTools, provider_name
 from toolwire.sandbox.report import NOTHING_TO_SHOW
 from toolwire.session.failed_calls.right_forms import RightForms
-from toolwire.session.finish import Finish, TurnFinish
+from toolwire.session.finish import TurnFinish
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -70,11 +71,11 @@ class Dialogue:
         protocol: CallingProtocol,
         language: Language | None,
         on_unreadable: OnUnreadable,
-        finish: Finish,
+        finish: Entry | None,
         variables: KeptVariables,
         has_ending_line: bool,
     ) -> None:
-        """`finish` has the tool by which the model ends, if it does not end by plain text alone. None is English.
+        """`finish` is the tool by which the model ends; None if by plain text alone. The language None is English.
 
         With `has_ending_line`, the results of a native protocol end with the line that says how to end, too.
 
@@ -94,7 +95,7 @@ class Dialogue:
         self._ending, self._rest = ENDINGS[language], THE_REST[language]
         self._forms = RightForms(protocol, language)
         self._after_refusal: list[str] = []
-        if finish.name is not None:
+        if finish is not None:
             written = _name_in_replies(finish.name, protocol)
             self._ending = FINISHES[language].format(written)
             self._after_refusal = [INSTEAD_OF_TEXT[language].format(written)]

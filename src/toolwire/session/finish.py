@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.entry import Entry
@@ -15,7 +13,6 @@ from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import untag
@@ -89,32 +86,15 @@ class TurnFinish:
             self.take(prepared)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
-    """The way in which the model of one session ends its turns."""
-
-    entry: Entry | None
-    """The tool; None if it ends by plain text alone."""
-
-    @property
-    def name(self) -> str | None:
-        """The name of the tool."""
-        return None if self.entry is None else self.entry.name
-
-    def new_run(self, taints: Iterable[Label]) -> Run:
-        """Returns the state of a new turn."""
-        return Run(taints, None if self.entry is None else TurnFinish(self.entry))
-
-
-def offer_finish(finish: str | type[BaseModel] | None, scope: Scope) -> Finish:
-    """Adds the tool to the session's catalogue.
+def offer_finish(finish: str | type[BaseModel] | None, scope: Scope) -> Entry | None:
+    """Adds the tool to the session's catalogue, and returns it; None if the model ends by plain text alone.
 
     Raises:
         ConfigurationError: `finish` is neither a name nor a pydantic model with fields, the name is taken, or a rule
             names it.
     """
     if finish is None:
-        return Finish(entry=None)
+        return None
     entry = finish_entry(finish)
     given = f"finish={finish!r}" if isinstance(finish, str) else f"finish={finish.__name__}"
     another = "write another name" if isinstance(finish, str) else "rename the model"
@@ -134,7 +114,7 @@ def offer_finish(finish: str | type[BaseModel] | None, scope: Scope) -> Finish:
             "or leave the rule out"
         )
     scope.catalogue.add(entry)
-    return Finish(entry=entry)
+    return entry
 
 
 def end_of(run: Run) -> TurnFinish | None:

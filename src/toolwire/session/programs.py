@@ -14,7 +14,7 @@ from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -37,15 +37,6 @@ def refuse_wrong_programs(programs: bool | None, protocol: CallingProtocol, **bo
     given = [name for name, value in bounds.items() if value is not None]
     if given:
         raise ConfigurationError(f"programs=False: {given[0]} is for programs: leave it out, or write programs=True")
-
-
-def without_programs(scope: Scope) -> Scope:
-    """Returns the scope without `code_execution`, as before it was enabled."""
-
-    def visible(name: str, _: Caller) -> bool:
-        return name != CODE_EXECUTION
-
-    return scope.narrowed(visible=visible, caller=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +67,12 @@ def with_programs(
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
     given = {"min_isolation": least, "modules": modules, "variables": bounds.variables}
     refuse_wrong_programs(programs, protocol, **given)
-    if programs is not False:
+    if programs is False:
+        # The model sees the tools as before programs were enabled.
+        made = scope().narrowed(visible=lambda name, _: name != CODE_EXECUTION, caller=None)
+    else:
         _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
-    made = scope() if programs is not False else without_programs(scope())
+        made = scope()
     variables = KeptVariables.chosen(bounds.variables, language or "en", made)
     return made if limits is None else replace(made, cleanup_s=limits.cleanup_s), variables
 

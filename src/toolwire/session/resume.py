@@ -119,9 +119,9 @@ class Passes:
         Raises:
             DecisionRefused: The run or a decision is not valid.
         """
+        # The store waits for a disk, which would block the event loop.
         run_id = await asyncio.to_thread(self.named, run)
         if decisions is not None:
-            # The store waits for a disk, which would block the event loop.
             await asyncio.to_thread(self.decide, run_id, decisions_of(run_id, decisions))
         await asyncio.to_thread(self.restore_rules, run_id)
         return run_id
@@ -174,26 +174,19 @@ class Passes:
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
         try:
             await self.groups.read_later(self._scope(), ledger.start.conversation)
+            reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
+            run.saw(ledger.urls)
+            if ledger.outcome is None:
+                self._compare(ledger, reply)
+            else:
+                self._read_again(ledger, reply, run)
         except BaseException:
             await ports.arrived(ledger.release())
             raise
-        reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
-        run.saw(ledger.urls)
-        if ledger.outcome is not None:
-            self._read_again(ledger, reply, run)
-            await ports.arrived(ledger.release())
-            return reply, ledger.outcome, run
-        has_program = any(call.name == CODE_EXECUTION for call in reply.calls)
-        if has_program and ledger.start.engine != replay_engine:
-            await ports.arrived(ledger.release())
-            raise DecisionRefused("divergence", _other_engine(ledger.start.engine))
-        await self._compare(ledger, reply)
-        if has_program and self._scope().tools.find(CODE_EXECUTION) is None:
-            await ports.arrived(ledger.release())
-            raise ConfigurationError(
-                f"the run {run_id!r} holds a program, and this session runs none: write Session(..., programs=True)"
-            )
-        return reply, await self._pass(ledger, reply, run), run
+        if ledger.outcome is None:
+            return reply, await self._pass(ledger, reply, run), run
+        await ports.arrived(ledger.release())
+        return reply, ledger.outcome, run
 
     def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
         """Adds the labels of a finished run's results, because the model reads them once more, and restores its end."""
@@ -204,16 +197,25 @@ class Passes:
                 run.end.recall(call, result, scope)
             read_below(call.id, scope.tools.find(call.name), scope)
 
-    async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
-        """Refuses a reply that differs from the recorded one.
+    def _compare(self, ledger: KeptRun, reply: Reply) -> None:
+        """Refuses a run that this session cannot replay, or that differs from its record.
 
         This happens before its calls run, since they run in parallel.
         """
+        has_program, engine = any(call.name == CODE_EXECUTION for call in reply.calls), ledger.start.engine
+        if has_program and engine != replay_engine:
+            raise DecisionRefused(
+                "divergence",
+                f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not replay the "
+                "same way. Resume it with the same version of Python and toolwire.",
+            )
         known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
-        for result in known:
-            if isinstance(result, ToolResult) and is_divergence(result):
-                await awaited(self._scope()).ports.arrived(ledger.release())
-                raise DecisionRefused("divergence", result.error or "the run did not follow its record")
+        _refuse_divergence([result for result in known if isinstance(result, ToolResult)])
+        if has_program and self._scope().tools.find(CODE_EXECUTION) is None:
+            raise ConfigurationError(
+                f"the run {ledger.run_id!r} holds a program, and this session runs none: write "
+                "Session(..., programs=True)"
+            )
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         start = ledger.start
@@ -234,19 +236,15 @@ class Passes:
             calls = run_calls(ledger.run_id, reply)
             outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
-            for result in results:
-                if is_divergence(result):
-                    raise DecisionRefused("divergence", result.error or "the run did not follow its record")
+            _refuse_divergence(results)
             await self.groups.keep(scope, start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
                 return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
             results = [_left(outcome, run, ledger) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
-            if shared is None:
-                await scope.ports.arrived(ledger.finish(results, run.taints, run.urls))
-            else:
-                await scope.ports.arrived(ledger.finish(results, run.taints, run.urls, shared.changed))
-                if not start.caller.principal:
-                    self._variables.keep(start.caller, shared.changed)
+            changed = None if shared is None else shared.changed
+            await scope.ports.arrived(ledger.finish(results, run.taints, run.urls, changed))
+            if changed is not None and not start.caller.principal:
+                self._variables.keep(start.caller, changed)
             scope.policy.forget(ledger.run_id)
             return results
         finally:
@@ -335,11 +333,10 @@ def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
     return {f"{run_id}/{ordinal}": call.id for ordinal, call in enumerate(reply.calls, 1) if call.id}
 
 
-def _other_engine(engine: str) -> str:
-    return (
-        f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not replay the same "
-        "way. Resume it with the same version of Python and toolwire."
-    )
+def _refuse_divergence(results: Iterable[ToolResult]) -> None:
+    for result in results:
+        if is_divergence(result):
+            raise DecisionRefused("divergence", result.error or "the run did not follow its record")
 
 
 def _is_same(first: Decision, second: Decision) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,17 +35,14 @@ from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
-from toolwire.session.finish import end_of, offer_finish
+from toolwire.session.finish import TurnFinish, end_of, offer_finish
 from toolwire.session.frame import framed, refuse_options_below, run_below, traced
 from toolwire.session.kept_instructions import KeptInstructions
-from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
-from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
-from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
-from toolwire.session.suspended import Suspended
+from toolwire.session.setup import bind_built_in, chosen_protocol, own_scope, prompt_options, ruled
 from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, shown, with_notes
-from toolwire.session.turn import Turn, answering
+from toolwire.session.turn import Suspended, Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
@@ -287,7 +284,7 @@ class Session(Traced, Observed):
         for_whom = replace(context.scope.caller, agent=scope.caller.agent)
         with self._variables.turn(for_whom) as shared:
             scope = replace(scope, variables=shared)
-            results, end = await run_below(read, context, scope, self._finish.entry)
+            results, end = await run_below(read, context, scope, self._finish)
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, nameable_tools(scope, self.protocol), end)
         run: Run | None = context.scope.run
@@ -297,7 +294,8 @@ class Session(Traced, Observed):
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         run_id = new_id("r")
-        return await self._traced(self._take(run_id, read, scope), scope, run_id, given_ids(run_id, read))
+        turn, name = self._take(run_id, read, scope), self.protocol.name
+        return await traced(turn, scope, run_id=run_id, protocol=name, given_ids=given_ids(run_id, read))
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
@@ -321,7 +319,7 @@ class Session(Traced, Observed):
             run.interrupt(reason)
 
     def _new_run(self, taints: Iterable[Label]) -> Run:
-        run = self._finish.new_run(taints)
+        run = Run(taints, None if self._finish is None else TurnFinish(self._finish))
         self._runs.add(run)
         return run
 
@@ -371,13 +369,11 @@ class Session(Traced, Observed):
         async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             passes = self._passes.over(scope)
             run_id = await passes.prepared(run, decisions)
-            return await self._traced(self._resumed(passes, run_id, scope), scope, run_id, {})
+            turn = self._resumed(passes, run_id, scope)
+            return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
 
     async def _resumed(self, passes: Passes, run_id: str, scope: Scope) -> Turn:
         return self._turn(run_id, *await passes.again(run_id), scope)
-
-    async def _traced(self, turn: Coroutine[Any, Any, Turn], scope: Scope, run_id: str, ids: Mapping[str, str]) -> Turn:
-        return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids=ids)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypedDict
 
+from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.permission.rendering import render
-from toolwire.session.suspended import Suspended
+from toolwire.session.wire import suspended_to_json
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult, result_html
@@ -29,6 +30,23 @@ class Message(TypedDict):
 
     role: str
     content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Suspended(SuspendedRun):
+    """A run that waits for decisions.
+
+    `run_id` identifies it, `pending` lists its requests, and `to_json()` makes its portable form.
+    """
+
+    @classmethod
+    def of(cls, run: SuspendedRun) -> Suspended:
+        """Converts a run to this class."""
+        return cls(**{field.name: getattr(run, field.name) for field in fields(run)})
+
+    def to_json(self) -> str:
+        """Returns the signed portable form, which `Session.resume` accepts. The store remains the authority."""
+        return suspended_to_json(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

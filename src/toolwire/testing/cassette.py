@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Self, cast
 
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
@@ -65,9 +64,7 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.save()
 
 

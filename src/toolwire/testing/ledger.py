@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from toolwire.journal.ledger.asked import AskedRequest, is_asking, waiting_below
+from toolwire.journal.ledger.asked import AskedRequest, in_doubt
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.testing.futures import done
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def done(method: Callable[P, T]) -> Callable[P, Future[T]]:
+    """Returns the method with a finished future in place of its result or its exception."""
+
+    @wraps(method)
+    def finished(*args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(method(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - the future carries it
+            future.set_exception(error)
+        return future
+
+    return finished
 
 
 @dataclass(slots=True)
@@ -66,23 +84,20 @@ class MemoryLedger:
         if kept is None:
             return None
         if kept.step.digest != step.digest:
-            failure, parent = _divergence(step, kept.step), records.steps.get(step.parent)
+            failure = ToolResult.failed(
+                "divergence",
+                f"step {step.key} was {kept.step.tool!r} and is {step.tool!r} with other arguments now: the run was "
+                "stopped.",
+                data={"step": step.key},
+            )
+            parent = records.steps.get(step.parent)
             if not step.parent or (parent is not None and parent.start is not None and parent.start.is_composite):
                 records.diverged = failure
             return failure
         if kept.result is not None or kept.start is None:
             return kept.result
-        start = kept.start
-        return InDoubtStep(
-            idempotent=start.idempotent,
-            is_composite=start.is_composite,
-            started_at=kept.started_at,
-            attempt=start.attempt,
-            idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
-            has_key=start.has_key,
-            is_asking=is_asking(step.key, self._requests()),
-            waiting=waiting_below(step.key, self._requests()),
-        )
+        requests = [_request(asked, records.ended) for asked in records.requests.values()]
+        return in_doubt(self.run_id, kept.start, kept.started_at, requests)
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Implements `Ledger.recorded`."""
@@ -97,56 +112,20 @@ class MemoryLedger:
         """Implements `Ledger.notes`."""
         return list(self.records.notes.get(parent, ()))
 
-    def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
+    @done
+    def ask(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
         """Implements `Ledger.ask`."""
         self.story.append(("ask", request.call_id))
-        return done(lambda: self._asked(request))
-
-    def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
-        """Implements `Ledger.decide`."""
-        self.story.append(("decide", request.call_id))
-        return done(lambda: self._decided(request, decision))
-
-    def use_answers(self, request_ids: Sequence[str]) -> Future[None]:
-        """Implements `Ledger.use_answers`."""
-        for request_id in request_ids:
-            self.records.requests[request_id].is_used = True
-        return done(lambda: None)
-
-    def _requests(self) -> list[AskedRequest]:
-        return [_request(asked, self.records.ended) for asked in self.records.requests.values()]
-
-    def begin(self, start: Start) -> Future[float | ToolResult]:
-        """Implements `Ledger.begin`."""
-        self.story.append(("begin", start.step.key))
-        return done(lambda: self._begun(start))
-
-    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Implements `Ledger.settle`."""
-        self.story.append(("settle", step.key))
-        kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
-        kept.result = result
-        self.records.ended.append(step.key)
-        self._running.discard(step.key)
-        return done(lambda: result)
-
-    def interrupted(self, step: Step) -> None:
-        """Implements `Ledger.interrupted`."""
-        self.story.append(("interrupted", step.key))
-        self._running.discard(step.key)
-
-    def restart(self) -> None:
-        """Simulates a restart: forgets the running steps of this process."""
-        self._running.clear()
-
-    def _asked(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
         for asked in self.records.requests.values():
             if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
                 return asked.request, asked.decision
         self.records.requests[request.id] = _Asked(request)
         return request, None
 
-    def _decided(self, request: ApprovalRequest, decision: Decision) -> Decision:
+    @done
+    def decide(self, request: ApprovalRequest, decision: Decision) -> Decision:
+        """Implements `Ledger.decide`."""
+        self.story.append(("decide", request.call_id))
         asked = self.records.requests.get(request.id)
         if asked is None:
             raise DecisionRefused("unknown_request", f"there is no request {request.id!r}", request_id=request.id)
@@ -156,7 +135,16 @@ class MemoryLedger:
             asked.decision = decision
         return decision
 
-    def _begun(self, start: Start) -> float | ToolResult:
+    @done
+    def use_answers(self, request_ids: Sequence[str]) -> None:
+        """Implements `Ledger.use_answers`."""
+        for request_id in request_ids:
+            self.records.requests[request_id].is_used = True
+
+    @done
+    def begin(self, start: Start) -> float | ToolResult:
+        """Implements `Ledger.begin`."""
+        self.story.append(("begin", start.step.key))
         if start.step.key in self._running:
             return ToolResult.failed("unknown_outcome", f"step {start.step.key} runs already")
         asked = self.records.requests.get(start.request_id)
@@ -172,6 +160,25 @@ class MemoryLedger:
         self.records.steps[start.step.key] = _LedgerStep(start.step, start, time.time())
         return self.records.steps[start.step.key].started_at
 
+    @done
+    def settle(self, step: Step, result: ToolResult) -> ToolResult:
+        """Implements `Ledger.settle`."""
+        self.story.append(("settle", step.key))
+        kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
+        kept.result = result
+        self.records.ended.append(step.key)
+        self._running.discard(step.key)
+        return result
+
+    def interrupted(self, step: Step) -> None:
+        """Implements `Ledger.interrupted`."""
+        self.story.append(("interrupted", step.key))
+        self._running.discard(step.key)
+
+    def restart(self) -> None:
+        """Simulates a restart: forgets the running steps of this process."""
+        self._running.clear()
+
 
 def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
     request, decision = asked.request, asked.decision
@@ -183,12 +190,4 @@ def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
         is_used=asked.is_used or request.call_id in ended,
         is_waiting=decision is None,
         is_question=request.kind == "question",
-    )
-
-
-def _divergence(step: Step, kept: Step) -> ToolResult:
-    return ToolResult.failed(
-        "divergence",
-        f"step {step.key} was {kept.tool!r} and is {step.tool!r} with other arguments now: the run was stopped.",
-        data={"step": step.key},
     )

@@ -125,7 +125,9 @@ class ScriptedRunner:
         running = ScriptedProgram(program, self._isolation)
         script, tools = self._scripts.get(_key(program.source)), ScriptTools()
         if script is None:
-            return running.failed("NotScripted", _unknown(program.source, self._scripts), "")
+            known = f"there are scripts for {sorted(self._scripts)!r:.500}"
+            message = f"no script was written for the program {program.source!r:.200}; {known}"
+            return running.result(ScriptEnded("failed", type_name="NotScripted", message=message), "")
         steps = script(tools)
         try:
             ended = await _driven(steps, running, call, cancel)
@@ -179,7 +181,3 @@ def _function(script: Script) -> Callable[[ScriptTools], Coroutine[Any, Any, Any
         return value
 
     return make_them
-
-
-def _unknown(source: str, known: Mapping[str, object]) -> str:
-    return f"no script was written for the program {source!r:.200}; there are scripts for {sorted(known)!r:.500}"

@@ -49,20 +49,12 @@ class ScriptedProgram:
         """Returns the answer to a call, or the end of the script at this call."""
         if tool not in {one.name for one in self._program.tools}:
             return Answer(error=AnswerError(type_name="NameError", message=f"name {tool!r} is not defined"))
-        ordinal = len(self._calls) + 1
-        if self._program.replay is None:
-            made = ProgramCall(ordinal=ordinal, tool=tool, arguments=arguments, parallel=False)
-            answer = only_answer(await self._asked(made, call))
-            self._note(made, answer)
-            return ScriptEnded("finished", notice=answer.ends) if answer.ends else answer
-        made = ProgramCall(
-            ordinal=ordinal,
-            tool=tool,
-            arguments=arguments,
-            parallel=False,
-            arguments_digest=arguments_digest(arguments),
-        )
-        return await self._replayed(made, call)
+        made = ProgramCall(ordinal=len(self._calls) + 1, tool=tool, arguments=arguments, parallel=False)
+        if self._program.replay is not None:
+            return await self._replayed(replace(made, arguments_digest=arguments_digest(arguments)), call)
+        answer = only_answer(await self._asked(made, call))
+        self._note(made, answer)
+        return ScriptEnded("finished", notice=answer.ends) if answer.ends else answer
 
     def finished(self, value: Any) -> ScriptEnded:
         """Returns the end of a script that returned. A recorded call that it did not make is a divergence."""
@@ -71,10 +63,6 @@ class ScriptedProgram:
             tool = self._recorded[left[0]].tool
             return ScriptEnded("divergence", message=f"the program ended without step {left[0]}, a call of {tool!r}")
         return ScriptEnded("finished", value)
-
-    def failed(self, type_name: str, message: str, output: str) -> ProgramResult:
-        """Returns the result of a failed program."""
-        return self.result(ScriptEnded("failed", type_name=type_name, message=message), output)
 
     def result(self, ended: ScriptEnded, output: str) -> ProgramResult:
         """Returns the result of a program that has ended."""
@@ -119,16 +107,14 @@ class ScriptedProgram:
             after=self._answered,
         )
         answer = await self._asked(made, call)
-        if isinstance(answer, Answer) and answer.ends:
-            self._keep(record)
-            self._note(made, answer)
-            return ScriptEnded("finished", notice=answer.ends)
-        if isinstance(answer, Answer):
+        if isinstance(answer, Answer) and not answer.ends:
             self._answered += 1
             record = replace(record, answer=answer, completed=self._answered, at=time.time())
         self._keep(record)
         self._note(made, answer)
-        return answer if isinstance(answer, Answer) else ScriptEnded("suspended")
+        if not isinstance(answer, Answer):
+            return ScriptEnded("suspended")
+        return ScriptEnded("finished", notice=answer.ends) if answer.ends else answer
 
     def _keep(self, record: Recorded) -> None:
         replay = self._program.replay

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import ALLOWING, check
 from toolwire.permission.seen_urls import with_urls
-from toolwire.testing.futures import done
-from toolwire.testing.ledger import MemoryLedger, Records
+from toolwire.testing.ledger import MemoryLedger, Records, done
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
@@ -62,13 +60,14 @@ class MemoryRun(MemoryLedger):
         undecided = [asked.request for asked in self.records.requests.values() if asked.decision is None]
         return tuple(request for request in undecided if not _is_late(request))
 
+    @done
     def finish(
         self,
         results: Sequence[ToolResult],
         taints: Iterable[Label] = (),
         urls: Iterable[str] = (),
         variables: VariablesChange | None = None,
-    ) -> Future[None]:
+    ) -> None:
         """Records the results of the run."""
         self.outcome, self.status = tuple(results), "finished"
         self._has_read(taints, urls)
@@ -77,22 +76,20 @@ class MemoryRun(MemoryLedger):
             drop_oldest(kept)
             self.variables.clear()
             self.variables.update(kept)
-        return done(lambda: None)
 
-    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
+    @done
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> SuspendedRun:
         """Suspends the run and returns its state with the pending requests."""
         self.status, self.rev = "suspended", self.rev + 1
         self._has_read(taints, urls)
-        root = digest(self.records.ended)
-        view = SuspendedRun(
+        return SuspendedRun(
             start=self.start,
             rev=self.rev,
             head=len(self.records.ended),
-            root=root,
+            root=digest(self.records.ended),
             pending=self.pending(),
             key=MemoryStore.wire_key,
         )
-        return done(lambda: view)
 
     def _has_read(self, taints: Iterable[Label], urls: Iterable[str]) -> None:
         self.has_read.update(taints)
@@ -100,10 +97,10 @@ class MemoryRun(MemoryLedger):
         self.has_seen.clear()
         self.has_seen.update(kept)
 
-    def release(self) -> Future[None]:
+    @done
+    def release(self) -> None:
         """Releases the run for another worker."""
         self.is_leased = False
-        return done(lambda: None)
 
 
 class MemoryStore:
@@ -115,16 +112,25 @@ class MemoryStore:
         self._groups: dict[str, frozenset[str]] = {}
         self._variables: dict[tuple[str, Caller], dict[str, str]] = {}
 
-    def start(self, run: RunStart) -> Future[MemoryRun]:
+    @done
+    def start(self, run: RunStart) -> MemoryRun:
         """Returns the ledger of a new run, which has read what its conversation has read.
 
         The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
         """
-        return done(lambda: self._started(run))
+        _, has_read, has_seen = self._owned(run.conversation or run.run_id, run.caller)
+        has_read.update(run.taints)
+        variables = self._variables.setdefault((run.conversation or run.run_id, run.caller), {})
+        start = replace(run, taints=tuple(sorted(has_read)))
+        if run.variables is not None and run.caller.principal:
+            start = replace(start, variables=dict(variables))
+        self.kept[run.run_id] = MemoryRun(start, has_read, has_seen, variables)
+        return self._taken(run.run_id)
 
-    def reopen(self, run_id: str) -> Future[MemoryRun]:
+    @done
+    def reopen(self, run_id: str) -> MemoryRun:
         """Returns the ledger of an existing run. The future raises `DecisionRefused` if the run is unknown or busy."""
-        return done(lambda: self._taken(run_id))
+        return self._taken(run_id)
 
     wire_key = bytes(32)
     """The key that signs portable forms. It is public and protects nothing."""
@@ -187,17 +193,14 @@ class MemoryStore:
         is_own = (owner.principal, owner.tenant) == (caller.principal, caller.tenant)
         return self._groups.get(conversation, frozenset()) if is_own else frozenset()
 
-    def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> Future[None]:
+    @done
+    def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> None:
         """Records the active tool groups of a conversation.
 
         The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
         """
-
-        def keep() -> None:
-            self._owned(conversation, caller)
-            self._groups[conversation] = frozenset(groups)
-
-        return done(keep)
+        self._owned(conversation, caller)
+        self._groups[conversation] = frozenset(groups)
 
     def _owned(self, name: str, caller: Caller) -> tuple[Caller, set[Label], dict[str, None]]:
         """Returns a conversation. A new one belongs to the caller."""
@@ -205,16 +208,6 @@ class MemoryStore:
         if (found[0].principal, found[0].tenant) != (caller.principal, caller.tenant):
             raise DecisionRefused("not_permitted", f"conversation {name!r} is another principal's")
         return found
-
-    def _started(self, run: RunStart) -> MemoryRun:
-        _, has_read, has_seen = self._owned(run.conversation or run.run_id, run.caller)
-        has_read.update(run.taints)
-        variables = self._variables.setdefault((run.conversation or run.run_id, run.caller), {})
-        start = replace(run, taints=tuple(sorted(has_read)))
-        if run.variables is not None and run.caller.principal:
-            start = replace(start, variables=dict(variables))
-        self.kept[run.run_id] = MemoryRun(start, has_read, has_seen, variables)
-        return self._taken(run.run_id)
 
     def _taken(self, run_id: str) -> MemoryRun:
         run = self.run(run_id)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from sqlalchemy import Connection
 
@@ -142,16 +142,14 @@ class ArtifactManager:
             ArtifactLimit: The search for alike text takes too long.
         """
 
-        def edited(now: Artifact) -> _Change:
+        def attempt() -> ArtifactVersion:
+            now = self.read(id)
             place = place_of(now.content, old_str)
             found = now.content[place.start : place.end]
             content = now.content[: place.start] + new_str + now.content[place.end :]
             replaced = "" if found == old_str else found
-            return _Change(content=content, score=round(place.score, 1), replaced=replaced)
-
-        def attempt() -> ArtifactVersion:
-            now = self.read(id)
-            return self._write(id, now.version + 1, edited(now), key)
+            change = _Change(content=content, score=round(place.score, 1), replaced=replaced)
+            return self._write(id, now.version + 1, change, key)
 
         return self._repeated(id, attempt, key)
 
@@ -171,8 +169,14 @@ class ArtifactManager:
         if current == base_version:
             with suppress(ArtifactConflict):
                 return self._write(id, base_version + 1, _Change(content=content), key)
-        now = self.read(id)
-        raise ArtifactConflict(self._changes(now, base_version), version=now.version)
+        now, base = self.read(id), self.read(id, base_version)
+        changes = difference(base.content, now.content, names=(_name(base), _name(now)), lines=DIFF_LINES)
+        raise ArtifactConflict(
+            f"artifact {id!r} was changed since version {base_version}: it is at version {now.version}, with the "
+            f"digest {now.sha256}. Nothing was written. Take these changes over, and give "
+            f"base_version={now.version}:\n{changes}",
+            version=now.version,
+        )
 
     def restore(self, id: str, version: int, *, key: str = "") -> ArtifactVersion:
         """Makes a new version with the content of an older one.
@@ -276,7 +280,11 @@ class ArtifactManager:
             score=change.score,
             replaced=change.replaced,
         )
-        large = _written_in_parts(database, self._namespace, content, given.made_at)
+        parts_of, stored = "", content
+        if len(content) > PART_BYTES:
+            parts_of, parts = secrets.token_hex(16), split(content)
+            write_parts(database, Parts(owner=self._namespace, name=parts_of), parts, given.made_at)
+            stored = str(len(parts)).encode()
 
         def write(connection: Connection) -> ArtifactVersion | int | ArtifactError:
             info = given
@@ -288,8 +296,8 @@ class ArtifactManager:
                 return ArtifactError(
                     f"artifact {id!r} has {VERSIONS_LIMIT:,} versions, and no more fit: make another one"
                 )
-            new = NewVersion(namespace=self._namespace, info=info, key=key, parts_of=large.name)
-            sealed = database.sealer.seal(large.content, *new.place("content"))
+            new = NewVersion(namespace=self._namespace, info=info, key=key, parts_of=parts_of)
+            sealed = database.sealer.seal(stored, *new.place("content"))
             try:
                 return versions.write(connection, database.sealer, new, sealed) or info
             except ArtifactError as refused:
@@ -297,42 +305,18 @@ class ArtifactManager:
                 return refused
 
         made = database.run(write).result()
-        if large.name:
+        if parts_of:
             # Those of a version that was not made, and those that a killed writer left.
-            delete_parts(database, self._namespace, (large.name,), given.made_at)
+            delete_parts(database, self._namespace, (parts_of,), given.made_at)
         if isinstance(made, ArtifactVersion):
             return made
         if isinstance(made, ArtifactError):
             raise made
         return _without_content(self.read(id, made))
 
-    def _changes(self, now: Artifact, base_version: int) -> str:
-        base = self.read(now.id, base_version)
-        changes = difference(base.content, now.content, names=(_name(base), _name(now)), lines=DIFF_LINES)
-        return (
-            f"artifact {now.id!r} was changed since version {base_version}: it is at version {now.version}, with the "
-            f"digest {now.sha256}. Nothing was written. Take these changes over, and give "
-            f"base_version={now.version}:\n{changes}"
-        )
-
     def _known(self) -> str:
         names = ", ".join(repr(version.id) for version in self.list()[:20])
         return f"There are {names}." if names else "There are none yet."
-
-
-class _Stored(NamedTuple):
-    """The content of a version's row, and the name of the parts that hold the version; empty without parts."""
-
-    content: bytes
-    name: str
-
-
-def _written_in_parts(database: Database, namespace: str, content: bytes, now: float) -> _Stored:
-    if len(content) <= PART_BYTES:
-        return _Stored(content, "")
-    name, parts = secrets.token_hex(16), split(content)
-    write_parts(database, Parts(owner=namespace, name=name), parts, now)
-    return _Stored(str(len(parts)).encode(), name)
 
 
 def _without_content(found: Artifact) -> ArtifactVersion:

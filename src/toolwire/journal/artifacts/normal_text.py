@@ -35,10 +35,12 @@ class NormalText:
     def given_start(self, at: int) -> int:
         """Returns the start in the given text of what begins at a place of `text`."""
         number, column = self._line_of(at)
-        if self._lines[number].isascii():
+        line = self._lines[number]
+        if line.isascii():
             return self._starts[number] + column
-        pieces = _pieces(self._lines[number])
-        return self._starts[number] + next((start for start, _, _, end in pieces if column < end), self._kept(number))
+        # The blanks at the end of a line have no place in its normal form.
+        found = next((start for start, _, _, end in _pieces(line) if column < end), len(line.rstrip()))
+        return self._starts[number] + found
 
     def given_end(self, at: int) -> int:
         """Returns the end in the given text of what ends at a place of `text`."""
@@ -50,10 +52,6 @@ class NormalText:
     def _line_of(self, at: int) -> tuple[int, int]:
         number = bisect_right(self._normal_starts, at) - 1
         return number, at - self._normal_starts[number]
-
-    def _kept(self, number: int) -> int:
-        """Returns the characters of a line without the blanks at its end."""
-        return len(self._lines[number].rstrip())
 
 
 def _normal(text: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, and_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from toolwire.journal.artifacts.artifact import Artifact, ArtifactConflict, ArtifactError, ArtifactVersion
+from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import ARTIFACT_VERSIONS, ARTIFACTS
 from toolwire.journal.ledger.parts import Parts, joined
@@ -149,8 +149,7 @@ def _moves(connection: Connection, new: NewVersion) -> bool:
     """Moves the head to the new version, if it is at the one before."""
     named = {"namespace": new.namespace, "artifact_id": new.info.id}
     if new.info.version == 1:
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        first = insert(ARTIFACTS).values(**named, head=1).on_conflict_do_nothing()
+        first = insert_new(connection, ARTIFACTS).values(**named, head=1)
         return connection.execute(first.execution_options(preserve_rowcount=True)).rowcount == 1
     of = and_(ARTIFACTS.c.namespace == new.namespace, ARTIFACTS.c.artifact_id == new.info.id)
     moved = update(ARTIFACTS).where(of, ARTIFACTS.c.head == new.info.version - 1).values(head=new.info.version)

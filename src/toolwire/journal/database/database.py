@@ -6,21 +6,21 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, event, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.engine import FILE_GONE, file_of, make_engine, prepare, writing
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
 from toolwire.journal.database.sealing import Sealer, key_of
 from toolwire.journal.database.tables import META
-from toolwire.journal.database.work import Work
+from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
 from toolwire.journal.ledger.leases import Owner, Renewal, leave, renew
@@ -32,14 +32,6 @@ from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-
-class Held(Protocol):
-    """The ledger of a run."""
-
-    run_id: str
-
-
-L = TypeVar("L", bound=Held)
 
 _KEY_CHECK = "key_check"
 
@@ -83,7 +75,9 @@ class Database:
         self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
     ) -> Future[T]:
         """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise`."""
-        return self.writer.run(job, otherwise)
+        future = RecordFuture[T]()
+        self.writer.put(Work(future=future, job=job, otherwise=otherwise))
+        return future
 
     def put(self, work: Work) -> None:
         """Queues work for the writer."""
@@ -92,7 +86,7 @@ class Database:
     def settled(self) -> None:
         """Returns after all work that was queued before is written."""
         if not self.writer.is_idle:
-            self.writer.run(lambda _: None).result()
+            self.run(lambda _: None).result()
 
     def read(self, job: Callable[[Connection], T], *, is_one_state: bool = False) -> T:
         """Runs a reading job in this thread. With `is_one_state` the job sees one snapshot of the database.
@@ -112,10 +106,10 @@ class Database:
         except PoolTimeout as error:
             raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
 
-    def hold(self, ledger: L) -> L:
-        """Registers a ledger and returns it. The process renews the lease of its run as long as the ledger exists."""
+    def hold(self, run_id: str, ledger: T) -> T:
+        """Registers the ledger of a run and returns it. The process renews the lease as long as the ledger exists."""
         self._begin_renewal()
-        self.held[ledger.run_id] = ledger
+        self.held[run_id] = ledger
         return ledger
 
     def hold_conversation(self, conversation: str, caller: Caller) -> Future[ConversationLease]:
@@ -127,7 +121,7 @@ class Database:
         """Writes the queued work, releases the runs and conversations of this process, and closes the database."""
         self._renewal.stop()
         if self._has_held:
-            self.writer.run(self._leave)
+            self.run(self._leave)
         self.writer.close()
         self._conversations.clear()
         self._is_closed = True
@@ -179,7 +173,8 @@ class Database:
         check = sealer.mac(_KEY_CHECK)
         if kept is None:
             with writing(self._engine).begin() as connection:
-                connection.execute(_keep_first(connection), [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)])
+                rows = [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)]
+                connection.execute(insert_new(connection, META), rows)
                 kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
         if kept != check:
             raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
@@ -199,8 +194,3 @@ class Database:
         # First, because a transaction that locks a conversation locks the log's head before all else.
         self._conversations.leave(connection)
         leave(connection, self.owner)
-
-
-def _keep_first(connection: Connection) -> Any:
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return insert(META).on_conflict_do_nothing()

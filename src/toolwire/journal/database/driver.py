@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 
@@ -69,6 +70,12 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
         return driver.executemany(statement, rows).rowcount
     except driver.Error as error:
         raise _told(connection, statement, error) from error
+
+
+def insert_new(connection: Connection, table: Table) -> Any:
+    """Returns an insert that leaves out the rows whose key the table has."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()
 
 
 def _told(connection: Connection, statement: str, error: Exception) -> BaseException:

@@ -13,7 +13,6 @@ import time
 import weakref
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
 from typing import Protocol
 
 from sqlalchemy import Engine
@@ -58,9 +57,7 @@ class ForkGate:
                 self._changed.wait()
             self._inside[me] += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         me = threading.get_ident()
         with self._changed:
             self._inside[me] -= 1

@@ -7,13 +7,12 @@ its owner can read.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
-import hashlib
 import hmac
 import os
 import stat
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -80,11 +79,11 @@ class Sealer:
 
     def mac(self, *parts: str) -> bytes:
         """Returns a message authentication code over the parts. It cannot be made without the key."""
-        return hmac.digest(self._mac_key, _bound(parts), hashlib.sha256)
+        return hmac.digest(self._mac_key, _bound(parts), sha256)
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:
-    return hmac.digest(key, purpose, hashlib.sha256)
+    return hmac.digest(key, purpose, sha256)
 
 
 def _bound(parts: tuple[str, ...]) -> bytes:
@@ -132,19 +131,12 @@ def key_path(location: Location) -> Path:
 
 def _read(written: str, source: str) -> bytes:
     written = written.strip()
-    for decode in (bytes.fromhex, _base64):
+    for decode in (bytes.fromhex, partial(base64.b64decode, validate=True)):
         with contextlib.suppress(ValueError):
             key = decode(written)
             if len(key) == KEY_BYTES:
                 return key
     raise ConfigurationError(f"{source} holds no key: give {KEY_BYTES} bytes as 64 hex digits, or as base64")
-
-
-def _base64(written: str) -> bytes:
-    try:
-        return base64.b64decode(written, validate=True)
-    except binascii.Error as error:
-        raise ValueError from error
 
 
 def _make(path: Path) -> None:

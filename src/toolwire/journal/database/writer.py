@@ -7,17 +7,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import TypeVar
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from toolwire.journal.database.transactions import Transactions
-from toolwire.journal.database.work import RecordFuture, Work, fail
+from toolwire.journal.database.work import Work, fail
 from toolwire.vocabulary.errors import StoreUnavailable
-
-T = TypeVar("T")
 
 BATCH_LIMIT = 512
 """Works in one transaction: a few milliseconds' work, so that no caller waits long for the work of others."""
@@ -75,14 +71,6 @@ class Writer:
         """True if all work that was added is written."""
         with self._changed:
             return not self._waiting and not self._is_writing
-
-    def run(
-        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
-    ) -> Future[T]:
-        """Adds a job. The future resolves with its return value after the commit; `otherwise` is that of `Work`."""
-        future = RecordFuture[T]()
-        self.put(Work(future=future, job=job, otherwise=otherwise))
-        return future
 
     def put(self, work: Work) -> None:
         """Adds work. After `close`, or without a thread, its future raises `StoreUnavailable`."""

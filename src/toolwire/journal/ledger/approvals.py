@@ -285,12 +285,9 @@ def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
 def request_written(request: ApprovalRequest) -> bytes:
     """Encodes a request. An approval has the form that it has had since the first store, and later fields if set."""
     form = plain_form(request)
-    if not request.depth:
-        del form["depth"]
-    if not request.approvers:
-        del form["approvers"]
-    if not request.name:
-        del form["name"]
+    for name in ("depth", "approvers", "name"):
+        if not form[name]:
+            del form[name]
     if request.kind == "question":
         return written(form, ASKING)
     return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})

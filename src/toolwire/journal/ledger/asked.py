@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from toolwire.vocabulary.run_step import InDoubtStep, Start, idempotency_key
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRequest:
@@ -25,21 +27,23 @@ class AskedRequest:
     is_question: bool
 
 
-def is_asking(key: str, requests: Iterable[AskedRequest]) -> bool:
-    """True if the step, or a call that it made, came as far as a request whose decision it has not received.
+def in_doubt(run_id: str, start: Start, started_at: float, requests: Iterable[AskedRequest]) -> InDoubtStep:
+    """Returns the state of a step that was begun at that time, and has no end on record.
 
-    A tool that asks several times side by side may have run on with the first decision. Then the result is False.
+    It is asking if it, or a call that it made, came as far as a request whose decision it has not received. A tool that
+    asks several times side by side may have run on with the first decision. Then it is not.
     """
-    below = requests_below(key, requests)
+    key = start.step.key
+    # The questions of the step, and the requests of the calls that it made, without its own approval.
+    below = [one for one in requests if one.call_id.startswith((f"{key}?", f"{key}/"))]
     ran_on_at = max((one.decided_at for one in below if one.is_used), default=0.0)
-    return any(one.asked_at > ran_on_at for one in below if not one.is_used)
-
-
-def waiting_below(key: str, requests: Iterable[AskedRequest]) -> tuple[str, ...]:
-    """Returns the ids of the requests below a step that nobody has decided yet."""
-    return tuple(one.id for one in requests_below(key, requests) if one.is_waiting)
-
-
-def requests_below(key: str, requests: Iterable[AskedRequest]) -> list[AskedRequest]:
-    """Returns the questions of a step, and the requests of the calls that it made, without its own approval."""
-    return [one for one in requests if one.call_id.startswith((f"{key}?", f"{key}/"))]
+    return InDoubtStep(
+        idempotent=start.idempotent,
+        is_composite=start.is_composite,
+        started_at=started_at,
+        attempt=start.attempt,
+        idempotency_key=idempotency_key(run_id, key, start.arguments_digest),
+        has_key=start.has_key,
+        is_asking=any(one.asked_at > ran_on_at for one in below if not one.is_used),
+        waiting=tuple(one.id for one in below if one.is_waiting),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -21,14 +21,6 @@ from toolwire.journal.ledger.leases import LEASE_S, Owner, living_holder
 from toolwire.journal.log.chain import locked_head
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
-
-T = TypeVar("T")
-
-
-class RunJob(Protocol):
-    """Queues a job for the writer of a database."""
-
-    def __call__(self, job: Callable[[Connection], T], /) -> Future[T]: ...
 
 
 class ConversationLease:
@@ -65,7 +57,8 @@ class HeldConversations:
     not have said whether it was made. Jobs run in the writer's thread, one after the other.
     """
 
-    def __init__(self, owner: Owner, sealer: Sealer, run: RunJob) -> None:
+    def __init__(self, owner: Owner, sealer: Sealer, run: Callable[[Callable[[Connection], Any]], Future[Any]]) -> None:
+        """`run` queues a job for the writer of the database."""
         self._owner, self._sealer, self._run = owner, sealer, run
         self._leases: dict[str, object] = {}
         """One mark for each conversation that is held: that of its lease."""

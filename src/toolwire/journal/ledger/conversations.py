@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from toolwire.journal.conversation_info import ConversationInfo, refuse_other
+from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
 from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
@@ -184,8 +184,7 @@ def locked(connection: Connection, sealer: Sealer, conversation: str, caller: Ca
         "updated_at": now,
         "state": _sealed(sealer, conversation, ConversationState(caller=caller)),
     }
-    kind = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(kind.insert(CONVERSATIONS).values(new).on_conflict_do_nothing())
+    connection.execute(insert_new(connection, CONVERSATIONS).values(new))
     # Another process may have made it in between.
     return state_of(sealer, conversation, connection.execute(touch).scalar_one())
 

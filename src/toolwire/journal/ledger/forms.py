@@ -88,20 +88,17 @@ def result_form(result: ToolResult) -> dict[str, Any]:
         data = tag(result.data)
     except Unrepresentable as error:
         blocks = blocks or [TextBlock(type="text", text=f"<{error}>")]
+    kept = None
+    if failure is not None:
+        facts = _representable(failure.data)
+        kept = {"kind": failure.kind, "hint": failure.hint, "path": failure.path, "data": facts}
     return {
         "success": result.success,
         "data": data,
         "error": result.error,
         "metadata": _representable(result.metadata),
         "blocks": blocks,
-        "failure": None
-        if failure is None
-        else {
-            "kind": failure.kind,
-            "hint": failure.hint,
-            "path": failure.path,
-            "data": _representable(failure.data),
-        },
+        "failure": kept,
     }
 
 
@@ -111,11 +108,10 @@ def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
     Raises:
         ValueError: The form has an unknown kind of failure.
     """
-    kept = form["failure"]
-    if kept is not None and kept["kind"] not in FAILURE_RULES:
-        raise ValueError(f"unknown kind of failure: {kept['kind']!r}")
-    failure = None
+    kept, failure = form["failure"], None
     if kept is not None:
+        if kept["kind"] not in FAILURE_RULES:
+            raise ValueError(f"unknown kind of failure: {kept['kind']!r}")
         failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untagged(kept["data"]))
     return ToolResult(
         form["success"],
@@ -172,8 +168,7 @@ def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, 
 
 def call_of(step: Step) -> ToolCall:
     """Returns the call that the step records."""
-    given = untag(step.given)
-    return ToolCall(step.tool, given, id=step.key, parent=step.parent)
+    return ToolCall(step.tool, untag(step.given), id=step.key, parent=step.parent)
 
 
 def start_form(start: Start) -> dict[str, Any]:
@@ -266,15 +261,7 @@ def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None],
     if result is None or result.call is None:
         raise LookupError(f"step {form['step']} is missing")
     call = {"arguments": _representable(result.call.arguments), "raw_text": text, **form["call"]}
-    return ToolResult(
-        result.success,
-        result.data,
-        result.error,
-        result.metadata,
-        content=result.blocks,
-        failure=result.failure,
-        call=_call_of(call),
-    )
+    return dataclasses.replace(result, call=_call_of(call))
 
 
 def plain_form(value: object) -> dict[str, Any]:

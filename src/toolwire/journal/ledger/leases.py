@@ -211,9 +211,8 @@ class Renewal:
     It uses its own connection and takes none of the writer's locks.
     """
 
-    def __init__(self, renew: Callable[[], None], *, every_s: float = RENEW_S, retry_s: float = RETRY_S) -> None:
+    def __init__(self, renew: Callable[[], None]) -> None:
         self._renew = renew
-        self._every_s, self._retry_s = every_s, retry_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -236,11 +235,11 @@ class Renewal:
             thread.join()
 
     def _go(self) -> None:
-        pause_s = self._every_s
+        pause_s = RENEW_S
         while not self._ended.wait(pause_s):
-            pause_s = self._every_s
+            pause_s = RENEW_S
             try:
                 self._renew()
             except (SQLAlchemyError, ToolwireError):
-                _LOG.exception("renewing the leases of this process failed; it is tried again in %g s", self._retry_s)
-                pause_s = self._retry_s
+                _LOG.exception("renewing the leases of this process failed; it is tried again in %g s", RETRY_S)
+                pause_s = RETRY_S

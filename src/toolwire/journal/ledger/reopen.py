@@ -88,17 +88,9 @@ def infos(connection: Connection, database: Database, wanted: Any, now: float) -
     ]
 
 
-DESCRIBED = (
-    RUNS.c.run_id,
-    RUNS.c.status,
-    RUNS.c.rev,
-    RUNS.c.created_at,
-    RUNS.c.updated_at,
-    RUNS.c.expires_at,
-    RUNS.c.owner,
-    RUNS.c.lease_until,
-    RUNS.c.start,
-)
+_FACTS = ("run_id", "status", "rev", "created_at", "updated_at", "expires_at")
+"""The columns that a description has as they are."""
+DESCRIBED = tuple(RUNS.c[name] for name in (*_FACTS, "owner", "lease_until", "start"))
 """The columns of a run's description. Its outcome, which may be large, is not among them."""
 
 
@@ -106,12 +98,7 @@ def _info(database: Database, row: Any, is_held: bool) -> RunInfo:
     sealed = database.sealer.open(row.start, "runs", row.run_id, "start")
     protocol, tools, caller, conversation = read(sealed, described_of)
     return RunInfo(
-        run_id=row.run_id,
-        status=row.status,
-        rev=row.rev,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
+        **{name: getattr(row, name) for name in _FACTS},
         protocol=protocol,
         tools=tools,
         caller=caller,

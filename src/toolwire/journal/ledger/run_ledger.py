@@ -17,7 +17,7 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import Kind, RecordFuture, Rows, Work
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.asked import is_asking, waiting_below
+from toolwire.journal.ledger.asked import in_doubt
 from toolwire.journal.ledger.begin import begin, divergence, not_settled, taken_over, why_not
 from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
@@ -32,7 +32,7 @@ from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 from toolwire.vocabulary.texts.variables import VariablesChange
 
 T = TypeVar("T")
@@ -85,16 +85,7 @@ class RunLedger:
             return divergence(kept.step, step) if history.is_of_tool(step) else self._diverge(kept.step, step)
         if kept.result is not None or kept.start is None:
             return kept.result
-        return InDoubtStep(
-            idempotent=kept.start.idempotent,
-            is_composite=kept.start.is_composite,
-            started_at=kept.started_at,
-            attempt=kept.start.attempt,
-            idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
-            has_key=kept.start.has_key,
-            is_asking=is_asking(step.key, history.requests),
-            waiting=waiting_below(step.key, history.requests),
-        )
+        return in_doubt(self.run_id, kept.start, kept.started_at, history.requests)
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Returns the ended steps below `parent`, in the order in which they ended."""
@@ -248,13 +239,9 @@ class RunLedger:
 
     def release(self) -> Future[None]:
         """Releases the run as it stands. Does nothing if the run was released before."""
-
-        def job(connection: Connection) -> None:
-            give_up(connection, self._held())
-
         if not self._is_given_up:
             self._is_given_up = True
-            return self._database.run(job)
+            return self._database.run(lambda connection: give_up(connection, self._held()))
         future = RecordFuture[None]()
         future.set_result(None)
         return future

@@ -191,21 +191,11 @@ def check_limit(limit: int | None) -> None:
 
 
 def entry_of(row: tuple[Any, ...]) -> LogEntry:
-    """Returns the entry of a row."""
-    return LogEntry(
-        id=row[0],
-        invocation_id=row[1],
-        parent=row[2],
-        tool_name=row[3],
-        timestamp=datetime.datetime.fromtimestamp(row[4], datetime.UTC),
-        status=row[5],
-        duration_ms=row[6] * 1000,
-        arguments=row[7],
-        result=row[8],
-        error=row[9],
-        isolation=row[10],
-        approval=row[11],
-    )
+    """Returns the entry of a row. Both have the same fields in the same order; a row has times in seconds."""
+    facts = dict(zip(LogEntry.__dataclass_fields__, row, strict=True))
+    facts["timestamp"] = datetime.datetime.fromtimestamp(facts["timestamp"], datetime.UTC)
+    facts["duration_ms"] *= 1000
+    return LogEntry(**facts)
 
 
 def _written(row: tuple[Any, ...]) -> bytes:

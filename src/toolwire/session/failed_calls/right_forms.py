@@ -32,17 +32,15 @@ class RightForms:
     def lines(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], tools: KnownTools) -> list[str]:
         """Returns the lines below the results of a text protocol. Empty if no call has a right form."""
         found = [right_call(call, result, tools) for call, result in zip(calls, results, strict=True)]
-        programs = [call.name == CODE_EXECUTION for call in calls]
-        direct = [right for right, is_program in zip(found, programs, strict=True) if right and not is_program]
-        inner = [right for right, is_program in zip(found, programs, strict=True) if right and is_program]
-        forms = [self._form(direct), _within_limit(inner, attp_right_form)]
-        return self._with_heading([form for form in forms if form])
+        direct = [right for right, call in zip(found, calls, strict=True) if right and call.name != CODE_EXECUTION]
+        inner = [right for right, call in zip(found, calls, strict=True) if right and call.name == CODE_EXECUTION]
+        return self._with_heading(self._form(direct), _within_limit(inner, attp_right_form))
 
     def lines_for_refusal(self, text: str, tools: KnownTools) -> list[str]:
         """Returns the lines below the refusal of a reply that is nothing but calls. Empty if they have no form."""
         meant = meant_calls(text, tools) if len(text) <= REPLY_LIMIT_BYTES else []
         found = [RightCall.of(tools.by_name[call.name], call.arguments) for call in meant]
-        return self._with_heading(list(filter(None, [self._form([right for right in found if right])])))
+        return self._with_heading(self._form([right for right in found if right]))
 
     def with_forms(
         self, calls: Sequence[ToolCall], results: Sequence[ToolResult], tools: KnownTools
@@ -57,11 +55,12 @@ class RightForms:
         form = _within_limit([right], attp_right_form) if call.name == CODE_EXECUTION else self._form([right])
         if not form:
             return result
-        hint = "\n".join([result.failure.hint, *self._with_heading([form])])
+        hint = "\n".join([result.failure.hint, *self._with_heading(form)])
         return replace(result, failure=replace(result.failure, hint=hint))
 
-    def _with_heading(self, forms: list[str]) -> list[str]:
-        return [self._heading, *forms] if forms else []
+    def _with_heading(self, *forms: str) -> list[str]:
+        found = [form for form in forms if form]
+        return [self._heading, *found] if found else []
 
     def _form(self, calls: Sequence[RightCall]) -> str:
         return "" if self._protocol is None else _within_limit(calls, self._protocol.right_form)
