@@ -135,7 +135,7 @@ def _with_tokens(frame: bytes, chance: random.Random) -> bytes:
 def _read(conversation: bytes, *, resumable: bool) -> int:
     program = Program(source="", tools=(TAKE,), limits=Limits())
     live, channel = LiveProgram(program, 0.0), Channel(program.tools, program.limits, resumable=resumable)
-    live.started_running(0.0)
+    live.start_clock(0.0)
     frames = 0
     with suppress(ProtocolViolation):
         for start in range(0, len(conversation), PIECE_BYTES):

@@ -131,11 +131,11 @@ def test_names_that_programs_could_not_tell_apart_are_refused(first: str, second
 
 def test_it_is_async_while_any_of_its_tools_is() -> None:
     tools = catalogue("search")
-    seen = [tools.answers_later]
+    seen = [tools.has_deferred]
     tools.add(entry("fetch", fetch))
-    seen.append(tools.answers_later)
+    seen.append(tools.has_deferred)
     tools.remove("fetch")
-    seen.append(tools.answers_later)
+    seen.append(tools.has_deferred)
     assert seen == [False, True, False]
 
 

@@ -60,6 +60,6 @@ def test_a_setting_that_cannot_work_is_refused_at_registration(settings: dict[st
 
 def test_a_tool_is_described_under_the_name_it_has_here() -> None:
     registered = entry()
-    assert (registered.described.name, registered.tool.name) == ("find", "search")
+    assert (registered.tool_view.name, registered.tool.name) == ("find", "search")
     registered.name = "search"
-    assert registered.described is registered.tool
+    assert registered.tool_view is registered.tool

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from tests.patience import PATIENCE_S
-from toolwire.cli.waiting import Asking, within
+from toolwire.cli.waiting import ConsoleAsker, within
 
 
 @dataclass
-class Asked(Asking):
+class Asked(ConsoleAsker):
     """A question that has taken some seconds, and is answered at the second look at the clock."""
 
     answer: threading.Event

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolwire.definition.chat_form import ChatForm, chat_form, read_chat_form, untitled
+from toolwire.definition.chat_form import ChatForm, chat_form, drop_titles, read_chat_form
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.vocabulary.errors import DefinitionError
@@ -77,7 +77,7 @@ def test_titles_that_pydantic_made_in_a_given_schema_go_too() -> None:
 def test_the_keyword_title_goes_and_what_only_looks_like_it_stays(
     schema: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert untitled(schema) == expected
+    assert drop_titles(schema) == expected
 
 
 @pytest.mark.parametrize(

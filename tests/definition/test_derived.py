@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from toolwire import BaseTool, Session, ToolParameter, ToolRegistry, ToolSpec
-from toolwire.definition.derived import schema_with_root_fields, shared_input_schema, shared_output_schema
+from toolwire.definition.derived import input_schema_of, output_schema_of, schema_with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get, names, strict_problems
 from toolwire.vocabulary.calls import ToolCall
@@ -111,7 +111,7 @@ def spoil(value: Any) -> None:
 def shared(known: list[ToolSpec]) -> list[Any]:
     """The values that all readers share."""
     tools = [spec.__tool__() for spec in known]
-    return [(shared_input_schema(tool), shared_output_schema(tool), schema_with_root_fields(tool)) for tool in tools]
+    return [(input_schema_of(tool), output_schema_of(tool), schema_with_root_fields(tool)) for tool in tools]
 
 
 def test_no_reader_changes_what_all_share() -> None:
@@ -125,7 +125,7 @@ def test_no_reader_changes_what_all_share() -> None:
 
 
 def _plain(tool: Tool) -> list[tuple[str, Any]]:
-    return [(str(key), value) for key, value in tool.derived.items()]
+    return [(str(key), value) for key, value in tool.value_cache.items()]
 
 
 def test_a_user_who_changes_what_he_is_given_changes_nothing_for_others() -> None:
@@ -153,7 +153,7 @@ def test_a_changed_tool_is_described_as_a_new_one_with_the_same_change(protocol:
     get(protocol).describe([spec])
     changed, fresh = CHANGES[change](spec), CHANGES[change](ToolSpec.from_function(find))
     assert get(protocol).describe([changed]) == get(protocol).describe([fresh])
-    assert shared_input_schema(changed.__tool__()) == fresh.input_schema
+    assert input_schema_of(changed.__tool__()) == fresh.input_schema
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -209,5 +209,5 @@ def described_tools() -> list[weakref.ref[Tool]]:
         registry.register(spec, name=f"other_{spec.name}")
     for name in PROTOCOLS:
         assert Session(registry, protocol=name).instructions
-    assert all(len(spec.__tool__().derived) > len(PROTOCOLS) for spec in known)
+    assert all(len(spec.__tool__().value_cache) > len(PROTOCOLS) for spec in known)
     return [weakref.ref(spec.__tool__()) for spec in known]

@@ -165,10 +165,10 @@ def commands() -> Any:
 
 
 def tokens() -> Any:
-    from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
+    from toolwire.mcp.oauth.tokens import StoredLogin, TokenFile
 
     file = TokenFile(HERE / "tokens.json")
-    file.save("https://example.com", KeptLogin(tokens={"access_token": "t"}))
+    file.save("https://example.com", StoredLogin(tokens={"access_token": "t"}))
 
     async def renew() -> str | None:
         async with file.renewing("https://example.com"):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from toolwire import CallContext, RegistrationError, ToolCall, ToolRegistry
-from toolwire.facade.driving import awaited
+from toolwire.facade.driving import async_scope
 from toolwire.invocation.batch import invoke_all
 from toolwire.runtime.step import step
 
@@ -43,7 +43,7 @@ def batch(registry: ToolRegistry, driver: str, *calls: tuple[str, dict[str, Any]
     made = [ToolCall(name, arguments, id=f"r_{place}") for place, (name, arguments) in enumerate(calls)]
     if driver == "blocking":
         return step(invoke_all(made, scope))
-    return asyncio.run(invoke_all(made, awaited(scope)))
+    return asyncio.run(invoke_all(made, async_scope(scope)))
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -182,7 +182,7 @@ async def test_reading_a_page_taints_the_session_as_its_result_does() -> None:
     registry.register(ToolSpec.from_function(lambda: "sent", name="send", effects=["send"]))
     spill = MemorySpill()
     # One that is the owner's own is shared by sessions of one caller.
-    spill.apart = lambda: spill  # type: ignore[method-assign]
+    spill.empty_copy = lambda: spill  # type: ignore[method-assign]
     registry.configure(result_pages=spill)
     first, second, third = (Session(registry, protocol="json") for _ in range(3))
     key = id_in((await first.turn('{"name": "lines", "arguments": {}}')).results[0])

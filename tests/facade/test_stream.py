@@ -750,7 +750,7 @@ async def test_ten_thousand_streams_read_left_interrupted_or_cancelled_leave_not
 
 
 def amending(world: World, function: Any, amend: Any) -> None:
-    world.add(function, name="work").amend = amend
+    world.add(function, name="work").finalise = amend
 
 
 @pytest.mark.parametrize("is_async", [False, True])

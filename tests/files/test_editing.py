@@ -10,12 +10,12 @@ import pytest
 
 from toolwire import ToolRegistry
 from toolwire.files.paths import FileRefused
-from toolwire.files.text_edits import PLACES_LIMIT, edited_text, line_end_at
+from toolwire.files.text_edits import PLACES_LIMIT, apply_edits, line_end_at
 from toolwire.tools import workspace_tools
 
 
 def edited(text: str, old: str, new: str) -> str:
-    return edited_text(text, [{"oldText": old, "newText": new}], "/workspace/a")
+    return apply_edits(text, [{"oldText": old, "newText": new}], "/workspace/a")
 
 
 LINE_ENDS: dict[str, tuple[str, str, str, str]] = {
@@ -59,7 +59,7 @@ def test_lf_and_crlf_are_the_same_for_a_place_and_the_file_keeps_its_own(name: s
 def test_an_edit_works_on_the_line_ends_that_the_edits_before_it_left(
     text: str, edits: list[tuple[str, str]], after: str
 ) -> None:
-    assert edited_text(text, [{"oldText": old, "newText": new} for old, new in edits], "a") == after
+    assert apply_edits(text, [{"oldText": old, "newText": new} for old, new in edits], "a") == after
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_folders_that_a_write_or_a_move_makes_count(
 def test_a_write_into_a_folder_that_a_refused_one_removes_makes_it_again(
     service: FileDomainService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, folder = disk_module._held, tmp_path / "workspace/new"
+    real, folder = disk_module._hold_folders, tmp_path / "workspace/new"
     removals = [folder]
 
     def held(path: FilePath, *folders: int) -> AbstractContextManager[None]:

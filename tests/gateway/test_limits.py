@@ -26,7 +26,7 @@ from tests.patience import PATIENCE_S, until
 from toolwire import ToolServer
 from toolwire.gateway.clients import WAITING
 from toolwire.gateway.clients import Client as ServedClient
-from toolwire.gateway.served_names import served_name
+from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import BODY_BYTES, CALLS, DRAIN_S, IDLE_S, NAME_CHARACTERS, SESSIONS, ServerLimits
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.vocabulary.calls import ToolCall
@@ -115,13 +115,13 @@ async def test_one_call_more_than_the_limit_is_overloaded_until_one_ends(era: Er
 def test_a_server_that_shuts_down_takes_no_new_calls() -> None:
     slots = Slots(1)
     with slots.hold():
-        assert slots.taken == 1
+        assert slots.in_use == 1
     slots.close()
     with pytest.raises(SlotRefused) as refused, slots.hold():
         pass
     failure = refused.value.result.failure
     assert failure is not None
-    assert (failure.kind, slots.taken) == ("unavailable", 0)
+    assert (failure.kind, slots.in_use) == ("unavailable", 0)
 
 
 async def test_after_sigterm_a_call_under_way_still_gives_its_result(
@@ -212,7 +212,7 @@ def test_a_stdio_server_ends_after_a_signal_once_its_call_has_ended(tmp_path: Pa
     ],
 )
 def test_a_served_name_has_at_most_48_characters(name: str, served: str) -> None:
-    assert served_name(name) == served
+    assert client_safe_name(name) == served
     assert len(served) <= NAME_CHARACTERS
 
 

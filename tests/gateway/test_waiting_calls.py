@@ -104,7 +104,7 @@ async def test_what_a_person_decided_waits_for_a_slot_and_is_not_refused() -> No
             tasks.start_soon(go_on)
             await anyio.wait_all_tasks_blocked()
             order.append("other")
-    assert (order, slots.taken) == (["other", "decided"], 0)
+    assert (order, slots.in_use) == (["other", "decided"], 0)
 
 
 async def test_a_decided_call_that_is_cancelled_leaves_its_slot_to_the_next() -> None:
@@ -122,7 +122,7 @@ async def test_a_decided_call_that_is_cancelled_leaves_its_slot_to_the_next() ->
     cancelled.cancel()
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.wait((cancelled, following))
-    assert (cancelled.cancelled(), following.cancelled(), slots.taken) == (True, False, 0)
+    assert (cancelled.cancelled(), following.cancelled(), slots.in_use) == (True, False, 0)
 
 
 async def test_a_decided_call_that_waits_is_refused_when_the_server_shuts_down() -> None:
@@ -140,4 +140,4 @@ async def test_a_decided_call_that_waits_is_refused_when_the_server_shuts_down()
         await waiting
     failure = refused.value.result.failure
     assert failure is not None
-    assert (failure.kind, slots.taken) == ("unavailable", 1)
+    assert (failure.kind, slots.in_use) == ("unavailable", 1)

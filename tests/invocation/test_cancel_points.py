@@ -17,7 +17,7 @@ from tests.invocation.world import World
 from tests.patience import PATIENCE_S
 from toolwire import ToolRegistry, ToolResult
 from toolwire.definition.from_function import from_function
-from toolwire.facade.built_in.program_entry import shared_sandbox
+from toolwire.facade.built_in.program_entry import sandbox_of
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.invocation.middleware.retry import Retry
@@ -133,7 +133,7 @@ async def test_calls_cancelled_at_two_hundred_points_leave_no_task_file_thread_o
 
 
 def children() -> int:
-    zygote = shared_sandbox(default_runtime()).zygotes.current().process_id
+    zygote = sandbox_of(default_runtime()).zygotes.current().process_id
     return len(Path(f"/proc/{zygote}/task/{zygote}/children").read_text("ascii").split())
 
 

@@ -18,7 +18,7 @@ from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.retry import Retry
-from toolwire.invocation.scope import ended
+from toolwire.invocation.scope import require_result
 from toolwire.mcp.convert import from_mcp
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
@@ -55,7 +55,7 @@ async def test_without_the_annotation_a_worker_is_taken_only_for_the_start() -> 
     world.add(Server().far_unannotated)
     scope = world.loop_scope()
     calls = (invoke(ToolCall("far_unannotated", {"n": n}), scope) for n in range(MANY))
-    assert [outcome(ended(result)) for result in await asyncio.gather(*calls)] == ["success"] * MANY
+    assert [outcome(require_result(result)) for result in await asyncio.gather(*calls)] == ["success"] * MANY
     assert world.runtime.workers.busy == 0
     world.runtime.close()
 
@@ -66,7 +66,7 @@ async def test_the_control_blocking_calls_take_every_worker_and_are_overloaded()
     world.add(server.far_blocking, timeout_s=1)
     scope = world.loop_scope()
     calls = (invoke(ToolCall("far_blocking", {"n": n}), scope) for n in range(MANY))
-    outcomes = {outcome(ended(result)) for result in await asyncio.gather(*calls)}
+    outcomes = {outcome(require_result(result)) for result in await asyncio.gather(*calls)}
     assert (outcomes, workers_of(world)) == ({"overloaded", "unknown_outcome"}, world.runtime.workers.cap)
     for _, future in server.sent:
         future.set_result(0)

@@ -13,7 +13,7 @@ from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Validated
-from toolwire.invocation.inner.inside import Inside
+from toolwire.invocation.inner.inside import InnerCalls
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.context import CallContext
@@ -35,9 +35,9 @@ async def double_later(n: int) -> int:
 def script(*calls: tuple[str, dict[str, Any]]) -> Any:
     """A composite tool that makes these calls one after the other and returns their results."""
 
-    async def run(validated: Validated, inside: Inside) -> ToolResult:
+    async def run(validated: Validated, inside: InnerCalls) -> ToolResult:
         results = [
-            await inside.awaited_calls("tr_7")(ToolCall(name, arguments, id=f"tr_7/{ordinal}", parent=inside.call.id))
+            await inside.async_calls("tr_7")(ToolCall(name, arguments, id=f"tr_7/{ordinal}", parent=inside.call.id))
             for ordinal, (name, arguments) in enumerate(calls, 1)
         ]
         return ToolResult(True, [result.data for result in results], call=inside.call)
@@ -86,8 +86,8 @@ def test_inner_results_are_whole(world: World) -> None:
     world.add(lambda: "x" * 100, name="long")
     lengths: list[int] = []
 
-    async def run(_: Validated, inside: Inside) -> ToolResult:
-        result = await inside.awaited_calls("tr_7")(ToolCall("long"))
+    async def run(_: Validated, inside: InnerCalls) -> ToolResult:
+        result = await inside.async_calls("tr_7")(ToolCall("long"))
         lengths.append(len(result.text))
         return ToolResult(True, inside.result_limit_bytes, call=inside.call)
 
@@ -98,8 +98,8 @@ def test_inner_results_are_whole(world: World) -> None:
 def test_a_composite_tool_sees_the_tools_but_no_composite_one(world: World) -> None:
     seen: list[Any] = []
 
-    async def run(_: Validated, inside: Inside) -> ToolResult:
-        seen.append(([name for name, _ in inside.tools], inside.answers_later, inside.deadline, inside.is_blocking))
+    async def run(_: Validated, inside: InnerCalls) -> ToolResult:
+        seen.append(([name for name, _ in inside.tools], inside.has_deferred, inside.deadline, inside.is_blocking))
         return ToolResult(True, call=inside.call)
 
     world.add(double)
@@ -111,7 +111,7 @@ def test_a_composite_tool_sees_the_tools_but_no_composite_one(world: World) -> N
 
 
 def test_a_composite_tool_may_make_calls_from_a_thread_of_its_own(world: World) -> None:
-    async def run(_: Validated, inside: Inside) -> ToolResult:
+    async def run(_: Validated, inside: InnerCalls) -> ToolResult:
         found: list[ToolResult] = []
         call = ToolCall("double", {"n": 4}, id="tr_7/1", parent=inside.call.id)
         thread = threading.Thread(target=lambda: found.append(inside.blocking_calls("tr_7")(call)))
@@ -136,7 +136,7 @@ NO_SANDBOX = SandboxUnavailable("no sandbox here", report={}, how_to_fix="apt in
     ],
 )
 def test_a_composite_tool_that_raises_has_failed(world: World, error: Exception, kind: str, text: str) -> None:
-    async def run(_: Validated, inside: Inside) -> ToolResult:
+    async def run(_: Validated, inside: InnerCalls) -> ToolResult:
         raise error
 
     world.add(plan, composite=run)

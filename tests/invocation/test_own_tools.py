@@ -110,7 +110,7 @@ def test_what_a_person_keeps_for_a_session_does_not_count_for_other_users_of_the
     parent.register(twice)
     assert parent.invoke("twice", {}).data == "paid 2"
     assert asked == ["pay"]
-    assert child.policy.remembered == ()
+    assert child.policy.rules_of_decisions == ()
 
 
 @pytest.mark.parametrize("depth", [USING_DEPTH_LIMIT, USING_DEPTH_LIMIT + 1])

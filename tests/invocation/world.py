@@ -17,7 +17,7 @@ from toolwire.invocation.batch import invoke_all, needs_loop
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import CallRecord, Ledger, Ports
-from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Run, Scope, ended
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Run, Scope, require_result
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime
@@ -105,7 +105,7 @@ class World:
 
     def make(self, call: ToolCall) -> ToolResult:
         """The outcome of this call."""
-        return ended(self.come_to(call))
+        return require_result(self.come_to(call))
 
     def come_to(self, call: ToolCall) -> Outcome:
         """The outcome of this call: its end, or that it waits."""

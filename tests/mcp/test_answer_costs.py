@@ -11,7 +11,7 @@ from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCRequest, JSONRPCResponse
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from tests.processor import seconds
 from toolwire.mcp.client_limits import BLOCKS
-from toolwire.mcp.mended_answers import MendedAnswers
+from toolwire.mcp.mended_answers import AnswerMender
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary import work_clock
 
@@ -21,10 +21,10 @@ UNKNOWN = {"type": "hologram"}
 
 def mended(method: str, result: dict[str, Any]) -> Any:
     """Returns the result of a server as the SDK gets it."""
-    answers = MendedAnswers(ServerLog("raw"))
-    answers.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method=method, params=META))
+    answers = AnswerMender(ServerLog("raw"))
+    answers.note_request(JSONRPCRequest(jsonrpc="2.0", id=1, method=method, params=META))
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=result)
-    answers.received(answer)
+    answers.mend_answer(answer)
     return answer.result
 
 

@@ -38,12 +38,12 @@ def test_the_requests_and_turns_of_an_agent_are_inside_its_span() -> None:
 
     async def run() -> None:
         agent = tracer.agent("lead", conversation="c-17")
-        tracer.chat("m", provider="openai", conversation="c-17").ended(100, 10)
+        tracer.chat("m", provider="openai", conversation="c-17").end(100, 10)
         await session.turn(reply(("call_x", "add", {"a": 1, "b": 2})))
         child = tracer.agent("payer", conversation="")
-        tracer.chat("", provider="", conversation="").ended(7, 3)
-        child.ended("turns", 7, 3)
-        agent.ended("answered", 107, 13)
+        tracer.chat("", provider="", conversation="").end(7, 3)
+        child.end("turns", 7, 3)
+        agent.end("answered", 107, 13)
 
     asyncio.run(run())
     own = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "payer", "toolwire.agent.stop": "turns"}
@@ -61,8 +61,8 @@ def test_what_failed_says_its_error_and_none_of_its_words() -> None:
     telescope = Telescope()
     tracer = tracer_of(telescope)
     agent = tracer.agent("lead", conversation="c-17")
-    tracer.chat("m", provider="openai", conversation="c-17").failed(OSError(CANARY))
-    agent.failed(ValueError(CANARY))
+    tracer.chat("m", provider="openai", conversation="c-17").fail(OSError(CANARY))
+    agent.fail(ValueError(CANARY))
     request = Node("chat m", {**CHAT, "error.type": "OSError"}, is_error=True)
     assert telescope.tree() == [
         Node("invoke_agent lead", {**AGENT, "error.type": "ValueError"}, is_error=True, inside=[request])
@@ -73,8 +73,8 @@ def test_what_failed_says_its_error_and_none_of_its_words() -> None:
 def test_every_name_can_be_encoded() -> None:
     telescope = Telescope()
     tracer = tracer_of(telescope)
-    tracer.agent("\ud83d", conversation="\udc9b").ended("answered", 0, 0)
-    tracer.chat("\ud83d", provider="\ud83d", conversation="\ud83d").ended(0, 0)
+    tracer.agent("\ud83d", conversation="\udc9b").end("answered", 0, 0)
+    tracer.chat("\ud83d", provider="\ud83d", conversation="\ud83d").end(0, 0)
     assert [span.name for span in telescope.spans()] == ["invoke_agent \ufffd", "chat \ufffd"]
     telescope.text().encode("utf-8")
     assert "\\ud83d" not in telescope.text()
@@ -84,6 +84,6 @@ def test_a_broken_processor_fails_no_run(caplog: pytest.LogCaptureFixture) -> No
     telescope = Telescope()
     telescope.tracer_provider.add_span_processor(BrokenProcessor(Broken()))
     tracer = tracer_of(telescope)
-    tracer.chat("m", provider="openai", conversation="").ended(1, 1)
-    tracer.agent("lead", conversation="").failed(ValueError())
+    tracer.chat("m", provider="openai", conversation="").end(1, 1)
+    tracer.agent("lead", conversation="").fail(ValueError())
     assert {record.name for record in caplog.records} == {"toolwire.tracing"}

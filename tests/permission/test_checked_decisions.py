@@ -8,7 +8,7 @@ import pytest
 
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.condition import Condition
-from toolwire.permission.deciding import check, narrowed, rule_for, too_wide
+from toolwire.permission.deciding import check_authority, narrow_rule, rule_for, too_wide
 from toolwire.permission.rule import Rule
 from toolwire.vocabulary.calls import Caller
 
@@ -45,14 +45,14 @@ def decision(verdict: Any = "approve", by: Decider = ADA, **more: Any) -> Decisi
 def refusal(of: ApprovalRequest, given: Decision, **more: Any) -> tuple[str, str]:
     """The code and the text of the refusal, which names the request."""
     with pytest.raises(DecisionRefused) as caught:
-        check(of, given, **more)
+        check_authority(of, given, **more)
     assert caught.value.request_id == "a_1"
     return caught.value.code, str(caught.value)
 
 
 def test_a_decision_may_leave_out_the_ids_or_give_those_of_the_request() -> None:
-    check(request(), decision())
-    check(request(), decision(request_id="a_1", seen_arguments_digest="sha256:b"))
+    check_authority(request(), decision())
+    check_authority(request(), decision(request_id="a_1", seen_arguments_digest="sha256:b"))
 
 
 def test_a_decision_for_another_request_is_refused() -> None:
@@ -69,16 +69,16 @@ def test_only_the_named_principals_approve_an_effect_unless_they_were_checked_al
     named = request(approvers={"spend": ("bob",)})
     code, text = refusal(named, decision())
     assert (code, "'ada' is not among those who may approve calls that spend" in text) == ("not_permitted", True)
-    check(named, decision(by=Decider(principal="bob")))
-    check(named, decision(), is_vetted=True)
+    check_authority(named, decision(by=Decider(principal="bob")))
+    check_authority(named, decision(), is_vetted=True)
 
 
 def test_a_model_approves_only_for_an_owner_who_has_vetted_it() -> None:
     model = decision(by=Decider(principal="judge", channel="model"))
     code, text = refusal(request(), model)
     assert (code, "a model may deny" in text) == ("not_permitted", True)
-    check(request(), model, is_vetted=True)
-    check(request(), decision("deny", by=Decider(principal="judge", channel="model")))
+    check_authority(request(), model, is_vetted=True)
+    check_authority(request(), decision("deny", by=Decider(principal="judge", channel="model")))
 
 
 def test_the_agent_that_asks_approves_nothing_of_its_own_even_when_vetted() -> None:
@@ -125,13 +125,13 @@ def test_a_verdict_of_the_other_kind_of_request_is_refused(of: ApprovalRequest, 
 
 
 def test_an_answer_fits_the_schema_of_its_question() -> None:
-    check(question(), decision("answer", answer={"seats": 2}))
+    check_authority(question(), decision("answer", answer={"seats": 2}))
     assert refusal(question(), decision("answer", answer={"seats": "two"}))[0] == "invalid_answer"
-    check(question(), decision("deny"))
+    check_authority(question(), decision("deny"))
 
 
 def test_an_edit_fits_the_schema_of_the_tool() -> None:
-    check(request(), decision("edit", arguments={"amount": 6}))
+    check_authority(request(), decision("edit", arguments={"amount": 6}))
     assert refusal(request(), decision("edit", arguments={"amount": "six"}))[0] == "invalid_edit"
 
 
@@ -149,9 +149,9 @@ def test_an_approval_with_other_arguments_is_refused_and_told_of_edit(arguments:
 
 
 def test_an_approval_may_repeat_the_arguments_that_were_shown_or_written() -> None:
-    check(request(), decision(arguments={"amount": 5}))
-    check(request(given={"amount": "5"}), decision(arguments={"amount": "5"}))
-    check(request(), decision("deny", arguments={"amount": 6}))
+    check_authority(request(), decision(arguments={"amount": 5}))
+    check_authority(request(given={"amount": "5"}), decision(arguments={"amount": "5"}))
+    check_authority(request(), decision("deny", arguments={"amount": 6}))
 
 
 EDITED = Rule(effect="auto", tool="pay", when=(Condition(path="/arguments/amount", op="==", value=6),))
@@ -163,8 +163,8 @@ def test_the_rule_of_an_edit_holds_for_the_edited_arguments_and_not_for_the_show
 
 
 def test_a_remembered_rule_says_which_decision_it_comes_from_unless_it_says_so_itself() -> None:
-    assert narrowed(Rule(effect="auto", tool="pay"), request()).source == "the decision on a_1"
-    assert narrowed(Rule(effect="auto", tool="pay", source="policy.toml"), request()).source == "policy.toml"
+    assert narrow_rule(Rule(effect="auto", tool="pay"), request()).source == "the decision on a_1"
+    assert narrow_rule(Rule(effect="auto", tool="pay", source="policy.toml"), request()).source == "policy.toml"
 
 
 def test_a_rule_for_any_arguments_has_no_condition() -> None:

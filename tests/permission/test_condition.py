@@ -8,7 +8,7 @@ import pytest
 
 from tests.processor import thread_s
 from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT
-from toolwire.permission.condition import MISSING, OPERATORS, TEXT_LIMIT, Condition, Pattern, found, kind_of
+from toolwire.permission.condition import MISSING, OPERATORS, TEXT_LIMIT, Condition, Pattern, kind_of, value_at
 from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
@@ -223,8 +223,8 @@ def test_only_a_condition_that_matches_has_a_pattern() -> None:
 
 
 def test_a_null_argument_is_found_and_an_absent_one_is_missing() -> None:
-    assert found({"a": None}, ("a",)) is None
-    assert found({"a": None}, ("b",)) is MISSING
+    assert value_at({"a": None}, ("a",)) is None
+    assert value_at({"a": None}, ("b",)) is MISSING
 
 
 @pytest.mark.parametrize(

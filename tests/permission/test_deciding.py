@@ -11,7 +11,7 @@ import pytest
 from toolwire.facade.registry import ToolRegistry
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.condition import Condition
-from toolwire.permission.deciding import narrowed, rule_for
+from toolwire.permission.deciding import narrow_rule, rule_for
 from toolwire.permission.policy import RUN_RULES_LIMIT, Policy, Rule, Subject
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller, Reply, ToolCall
@@ -145,7 +145,7 @@ def test_a_rule_no_wider_than_the_request_counts(decision: Decision) -> None:
 
 
 def test_what_is_remembered_is_for_the_agent_the_run_and_the_tool_that_were_shown() -> None:
-    kept = narrowed(Rule(effect="auto", tool="pay", scope="run"), request())
+    kept = narrow_rule(Rule(effect="auto", tool="pay", scope="run"), request())
     assert (kept.agent, kept.run_id, kept.tool_digest, kept.id) == ("root", "r_1", "sha256:a", "remembered:a_1")
 
 
@@ -229,7 +229,7 @@ def test_a_decision_that_is_too_wide_lets_nothing_run_and_nothing_is_remembered(
     till = Till(Decision(verdict="approve", remember=Rule(effect="auto", tool="*")))
     registry = registry_of(till)
     result = registry.invoke("pay", {"amount": 5})
-    assert (till.paid, registry.policy.remembered, result.error) == (
+    assert (till.paid, registry.policy.rules_of_decisions, result.error) == (
         [],
         (),
         f"'pay' was not run: a person has to allow it, and {WIDE[0][1]}.",
@@ -258,7 +258,7 @@ async def test_a_session_keeps_its_rules_to_itself_and_shares_those_of_the_works
     asked += [await pay(session, 7) for session in (one, other)]
     assert asked == [1, 1, 2, 2, 2, 2]
     assert [rule.scope for rule in written] == ["session", "session", "workspace"]
-    assert registry.policy.remembered == (written[2],)
+    assert registry.policy.rules_of_decisions == (written[2],)
 
 
 def test_a_session_hands_a_workspace_rule_up() -> None:
@@ -270,14 +270,14 @@ def test_a_session_hands_a_workspace_rule_up() -> None:
         (each.judge("pay", "confirm").effect, each.judge("refund", "confirm").effect) for each in (policy, session)
     ]
     assert judged == [("auto", "confirm"), ("auto", "auto")]
-    assert [rule.tool for rule in session.remembered] == ["pay", "refund"]
+    assert [rule.tool for rule in session.rules_of_decisions] == ["pay", "refund"]
 
 
 def test_rules_of_a_run_are_forgotten_with_it() -> None:
     policy = Policy()
     policy.remember(rule_for(request()))
     policy.forget("r_1")
-    assert (policy.remembered, policy.judge("pay", "confirm", subject()).effect) == ((), "confirm")
+    assert (policy.rules_of_decisions, policy.judge("pay", "confirm", subject()).effect) == ((), "confirm")
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -285,7 +285,7 @@ def test_the_oldest_rules_of_runs_go_first(more: int) -> None:
     policy = Policy()
     for number in range(RUN_RULES_LIMIT + more):
         policy.remember(Rule(effect="auto", tool="pay", scope="run", run_id=f"r_{number}"))
-    assert (len(policy.remembered), policy.remembered[0].run_id) == (RUN_RULES_LIMIT, f"r_{more}")
+    assert (len(policy.rules_of_decisions), policy.rules_of_decisions[0].run_id) == (RUN_RULES_LIMIT, f"r_{more}")
 
 
 def test_a_rule_for_a_run_says_which() -> None:
@@ -309,4 +309,4 @@ def test_rules_are_remembered_from_many_threads_at_once_and_none_is_lost() -> No
         thread.start()
     for thread in threads:
         thread.join()
-    assert (set(judged), len(judged), len(policy.remembered)) == ({"auto"}, 160, 160)
+    assert (set(judged), len(judged), len(policy.rules_of_decisions)) == ({"auto"}, 160, 160)

@@ -45,7 +45,7 @@ def test_joined_policies_are_never_wider_than_either() -> None:
         verdict = joined.judge(tool, own, subject, was_asked=was_asked)
         both = [policy.judge(tool, own, subject, was_asked=was_asked).effect for policy in (parent, child)]
         assert verdict.effect == max(both, key=STRICTNESS.__getitem__)
-        settled = joined.settled(tool, own)
+        settled = joined.constant_verdict(tool, own)
         if settled is not None and not subject.taints and not was_asked:
             assert settled.effect == verdict.effect
         seen.add(verdict.effect)
@@ -55,7 +55,7 @@ def test_joined_policies_are_never_wider_than_either() -> None:
 def test_a_rule_that_either_policy_learns_counts_at_the_next_call() -> None:
     parent, child = Policy(), Policy()
     joined = JoinedPolicy(parent, child.for_session())
-    assert joined.settled("pay", "auto") is not None
+    assert joined.constant_verdict("pay", "auto") is not None
     assert joined.judge("pay", "auto").effect == "auto"
     parent.remember(Rule(effect="confirm", tool="pay"))
     assert joined.judge("pay", "auto").effect == "confirm"
@@ -76,4 +76,4 @@ def test_a_remembered_approval_counts_only_where_the_other_policy_lets_the_call_
 def test_the_permissions_that_a_session_gives_never_lift_the_parents() -> None:
     joined = JoinedPolicy(Policy(defaults={"pay": "deny"}), Policy())
     assert joined.for_session({"pay": "auto"}).judge("pay", "auto").effect == "deny"
-    assert joined.joined(Policy([Rule(effect="auto", tool="pay")])).judge("pay", "auto").effect == "deny"
+    assert joined.merge_with(Policy([Rule(effect="auto", tool="pay")])).judge("pay", "auto").effect == "deny"

@@ -74,9 +74,9 @@ def test_a_rule_of_a_run_may_be_loaded_with_its_run() -> None:
 
 def test_a_verdict_that_no_call_can_change_is_settled() -> None:
     policy = Policy([SOMETIMES, Rule(effect="confirm", tool="read")])
-    assert policy.settled("pay", "auto") is None
-    assert policy.settled("read", "auto") == Verdict(effect="confirm", reasons=("rule confirm 'read'",))
-    assert (policy.settled("other", "auto"), policy.settled("other", "deny")) == (
+    assert policy.constant_verdict("pay", "auto") is None
+    assert policy.constant_verdict("read", "auto") == Verdict(effect="confirm", reasons=("rule confirm 'read'",))
+    assert (policy.constant_verdict("other", "auto"), policy.constant_verdict("other", "deny")) == (
         own("auto", "other"),
         own("deny", "other"),
     )
@@ -84,11 +84,11 @@ def test_a_verdict_that_no_call_can_change_is_settled() -> None:
 
 def test_a_settled_verdict_is_made_once() -> None:
     policy, other = Policy(), own("deny")
-    policy.settled("pay", "auto")
-    policy.settled("pay", "confirm")
+    policy.constant_verdict("pay", "auto")
+    policy.constant_verdict("pay", "confirm")
     assert policy.index().settled == {("pay", "auto"): own("auto"), ("pay", "confirm"): own("confirm")}
     policy.index().settled["pay", "auto"] = other
-    assert policy.settled("pay", "auto") is other
+    assert policy.constant_verdict("pay", "auto") is other
 
 
 def test_a_verdict_by_name_is_made_once() -> None:
@@ -252,7 +252,7 @@ def test_a_kept_rule_counts_at_once_and_is_given_to_the_host() -> None:
     told: list[Rule] = []
     policy = Policy(on_remember=told.append)
     policy.remember(rule := Rule(effect="deny", tool="pay"))
-    assert (policy.remembered, told, policy.judge("pay", "auto").effect) == ((rule,), [rule], "deny")
+    assert (policy.rules_of_decisions, told, policy.judge("pay", "auto").effect) == ((rule,), [rule], "deny")
     assert policy.rules == ()
 
 
@@ -260,7 +260,7 @@ def test_a_restored_rule_counts_and_is_not_given_to_the_host() -> None:
     told: list[Rule] = []
     policy = Policy([SOMETIMES], on_remember=told.append)
     policy.restore(rule := Rule(effect="deny", tool="pay"))
-    assert (policy.remembered, told, policy.rules_about("pay")) == ((rule,), [], (SOMETIMES, rule))
+    assert (policy.rules_of_decisions, told, policy.rules_about("pay")) == ((rule,), [], (SOMETIMES, rule))
 
 
 @pytest.mark.parametrize("is_session", [False, True])
@@ -271,14 +271,14 @@ def test_a_rule_of_a_run_is_kept_with_its_run_alone(is_session: bool) -> None:
     assert str(caught.value) == "rule auto 'pay': scope='run' needs the run_id of the run"
     policy.remember(of_run(1))
     policy.remember(Rule(effect="auto", tool="pay", scope="session"))
-    assert len(policy.remembered) == 2
+    assert len(policy.rules_of_decisions) == 2
 
 
 def test_a_rule_replaces_the_one_with_its_id() -> None:
     policy = fixed()
     for rule_id, note in (("a", "1"), ("", "2"), ("b", "3"), ("", "4"), ("a", "5")):
         policy.remember(Rule(effect="deny", tool="pay", id=rule_id, note=note))
-    assert [rule.note for rule in policy.remembered] == ["2", "3", "4", "5"]
+    assert [rule.note for rule in policy.rules_of_decisions] == ["2", "3", "4", "5"]
 
 
 def test_an_expired_rule_is_not_remembered() -> None:
@@ -288,9 +288,9 @@ def test_an_expired_rule_is_not_remembered() -> None:
     for each in (policy, session):
         each.restore(Rule(effect="deny", tool="pay", expires_at=NOW + 5, note="short"))
         each.restore(Rule(effect="deny", tool="pay", note="long"))
-    assert [rule.note for rule in session.remembered] == ["short", "long"] * 2
+    assert [rule.note for rule in session.rules_of_decisions] == ["short", "long"] * 2
     now += 5
-    assert [rule.note for rule in session.remembered] == ["long"] * 2
+    assert [rule.note for rule in session.rules_of_decisions] == ["long"] * 2
     policy.restore(Rule(effect="deny", tool="pay", note="new"))
     assert [rule.note for rule in policy.index().rules] == ["long", "new"]
 
@@ -305,12 +305,12 @@ def test_the_oldest_auto_rules_of_runs_are_dropped_beyond_the_limit() -> None:
     ]
     for rule in others:
         policy.restore(rule)
-    assert len(policy.remembered) == RUN_RULES_LIMIT + 3
+    assert len(policy.rules_of_decisions) == RUN_RULES_LIMIT + 3
     policy.restore(of_run(5_000))
     policy.restore(of_run(5_001))
-    runs = [rule for rule in policy.remembered if rule not in others]
+    runs = [rule for rule in policy.rules_of_decisions if rule not in others]
     assert [runs[0], *runs[-2:]] == [of_run(2), of_run(5_000), of_run(5_001)]
-    assert (len(runs), [rule for rule in policy.remembered if rule in others]) == (RUN_RULES_LIMIT, others)
+    assert (len(runs), [rule for rule in policy.rules_of_decisions if rule in others]) == (RUN_RULES_LIMIT, others)
 
 
 @pytest.mark.parametrize("is_session", [False, True])
@@ -322,7 +322,7 @@ def test_the_rules_of_a_run_are_dropped_with_it(is_session: bool) -> None:
     policy.remember(kept := Rule(effect="deny", tool="pay", scope="session"))
     assert len(policy.index().rules) == 5
     policy.forget("r_1")
-    assert policy.remembered == (of_run(2), kept)
+    assert policy.rules_of_decisions == (of_run(2), kept)
     assert policy.index().rules == (SOMETIMES, of_run(2), kept)
 
 
@@ -346,17 +346,17 @@ def test_a_session_has_the_rules_of_its_policy_and_later_ones() -> None:
     assert session.rules == policy.rules == (SOMETIMES,)
     assert session.index().rules == inner.index().rules == (SOMETIMES, later, own_rule)
     assert session.index() is session.index()
-    assert (session.remembered, policy.remembered) == ((later, own_rule), (later,))
-    assert session.settled("other", "auto") == own("auto", "other")
-    assert session.settled("pay", "auto") is None
+    assert (session.rules_of_decisions, policy.rules_of_decisions) == ((later, own_rule), (later,))
+    assert session.constant_verdict("other", "auto") == own("auto", "other")
+    assert session.constant_verdict("pay", "auto") is None
     assert session.judge("pay", "auto") == Verdict(effect="deny", reasons=("rule deny 'p*'",))
     session.restore(last := Rule(effect="deny", tool="read", scope="session"))
     assert session.index().rules == (SOMETIMES, later, own_rule, last)
-    assert session.settled("read", "auto") == Verdict(effect="deny", reasons=("rule deny 'read'",))
+    assert session.constant_verdict("read", "auto") == Verdict(effect="deny", reasons=("rule deny 'read'",))
     policy.remember(Rule(effect="deny", tool="new"))
     assert session.judge("new", "auto") == Verdict(effect="deny", reasons=("rule deny 'new'",))
     policy.remember(Rule(effect="deny", tool="other"))
-    assert session.settled("other", "auto") == Verdict(effect="deny", reasons=("rule deny 'other'",))
+    assert session.constant_verdict("other", "auto") == Verdict(effect="deny", reasons=("rule deny 'other'",))
 
 
 def test_a_rule_of_the_workspace_goes_to_the_policy_of_the_session() -> None:
@@ -366,7 +366,11 @@ def test_a_rule_of_the_workspace_goes_to_the_policy_of_the_session() -> None:
     rules = [Rule(effect="deny", tool="pay", scope=scope) for scope in ("workspace", "session")]
     for rule in rules:
         session.remember(rule)
-    assert (policy.remembered, other.remembered, session.remembered) == ((rules[0],), (rules[0],), tuple(rules))
+    assert (policy.rules_of_decisions, other.rules_of_decisions, session.rules_of_decisions) == (
+        (rules[0],),
+        (rules[0],),
+        tuple(rules),
+    )
     assert told == rules
 
 
@@ -390,7 +394,7 @@ def test_a_joined_policy_has_the_rules_of_both_and_the_stricter_permission() -> 
     one = fixed([SOMETIMES], defaults={"a": "auto", "b": "deny", "c": "confirm"})
     one.restore(kept := Rule(effect="deny", tool="x"))
     other = Policy([Rule(effect="auto", tool="y")], defaults={"b": "confirm", "c": "deny", "d": "auto"})
-    both = one.joined(other)
+    both = one.merge_with(other)
     assert both.rules == (SOMETIMES, kept, Rule(effect="auto", tool="y"))
     assert both.defaults == {"a": "auto", "b": "deny", "c": "deny", "d": "auto"}
     assert both.clock is one.clock
@@ -399,7 +403,7 @@ def test_a_joined_policy_has_the_rules_of_both_and_the_stricter_permission() -> 
 def test_a_joined_policy_lets_those_approve_whom_both_name() -> None:
     one = Policy(approvers={"read": ["ada", "bob"], "send": ["ada"]})
     other = Policy(approvers={"read": ["bob", "cleo"], "spend": ["cleo"]})
-    assert one.joined(other).approvers == {
+    assert one.merge_with(other).approvers == {
         "read": frozenset({"bob"}),
         "send": frozenset({"ada"}),
         "spend": frozenset({"cleo"}),
@@ -411,9 +415,9 @@ def test_a_joined_policy_gives_kept_rules_to_the_host_of_the_first_that_has_one(
     second: list[Rule] = []
     rule = Rule(effect="deny", tool="pay")
     one, other = Policy(on_remember=first.append), Policy(on_remember=second.append)
-    one.joined(other).remember(rule)
+    one.merge_with(other).remember(rule)
     assert (first, second) == ([rule], [])
-    Policy().joined(other).remember(rule)
+    Policy().merge_with(other).remember(rule)
     assert (first, second) == ([rule], [rule])
 
 

@@ -48,11 +48,11 @@ def test_without_a_call_only_rules_count_that_hit_every_call() -> None:
 
 def test_a_verdict_is_settled_where_no_call_can_change_it() -> None:
     policy = Policy([Rule(effect="auto", tool="pay"), {"effect": "deny", "tool": "pay", "when": [BIG]}])
-    assert policy.settled("pay", "confirm") is None
+    assert policy.constant_verdict("pay", "confirm") is None
     for own in ("auto", "confirm", "deny"):
-        assert policy.settled("refund", own) == policy.judge("refund", own, about())
+        assert policy.constant_verdict("refund", own) == policy.judge("refund", own, about())
     policy.remember(Rule(effect="deny", tool="refund", when=[BIG]))
-    assert policy.settled("refund", "auto") is None
+    assert policy.constant_verdict("refund", "auto") is None
 
 
 def test_a_verdict_names_the_conditions() -> None:
@@ -192,7 +192,7 @@ def test_approvers_that_are_none_are_refused(given: Any, message: str) -> None:
 def test_two_policies_together_are_never_milder_than_their_rules() -> None:
     one = Policy([Rule(effect="auto", tool="pay")], defaults={"ask": "auto"}, approvers={"spend": ["ada", "bob"]})
     other = Policy([Rule(effect="confirm", tool="pay")], defaults={"ask": "deny"}, approvers={"spend": ["bob"]})
-    both = one.joined(other)
+    both = one.merge_with(other)
     assert both.judge("pay", "auto").effect == "confirm"
     assert (both.defaults, both.approvers) == ({"ask": "deny"}, {"spend": frozenset({"bob"})})
 

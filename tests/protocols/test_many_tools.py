@@ -118,7 +118,7 @@ def test_a_tool_keeps_one_declaration_for_all_protocol_objects_with_the_same_opt
     for schema_field in ("parameters", "parameters_json_schema") * 3:
         declared = Gemini(schema_field=schema_field).describe([spec])[0]["function_declarations"][0]
         assert declared.keys() == {"name", "description", schema_field}
-    declarations = [key for key in spec.__tool__().derived if "declaration" in str(key)]
+    declarations = [key for key in spec.__tool__().value_cache if "declaration" in str(key)]
     assert len(declarations) == 2
 
 

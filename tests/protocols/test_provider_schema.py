@@ -14,7 +14,12 @@ from pydantic import BaseModel, Field
 from toolwire import ToolSpec
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.gemini_schema import json_schema, older_schema
-from toolwire.protocols.native.provider_schema import inlined, properties_named, properties_restored, references_alone
+from toolwire.protocols.native.provider_schema import (
+    inline_references,
+    isolate_references,
+    properties_named,
+    properties_restored,
+)
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 
 
@@ -202,13 +207,13 @@ def _filled(value: Any, schema: dict[str, Any]) -> Any:
 
 def test_a_reference_stands_alone() -> None:
     schema = {"properties": {"p": {"$ref": "#/$defs/P", "description": "A point."}}}
-    assert references_alone(schema) == {
+    assert isolate_references(schema) == {
         "properties": {"p": {"description": "A point.", "anyOf": [{"$ref": "#/$defs/P"}]}}
     }
 
 
 def test_references_are_written_out() -> None:
-    schema, lost = inlined(of(draw).input_schema)
+    schema, lost = inline_references(of(draw).input_schema)
     assert "$ref" not in str(schema)
     assert "$defs" not in schema
     assert schema["properties"]["ends"]["items"]["properties"]["y"] == {"default": 0, "type": "integer"}
@@ -216,7 +221,7 @@ def test_references_are_written_out() -> None:
 
 
 def test_recursion_is_widened_and_said() -> None:
-    schema, lost = inlined(of(walk).input_schema)
+    schema, lost = inline_references(of(walk).input_schema)
     assert schema["properties"]["root"]["properties"]["children"]["items"] == {"type": "object"}
     assert lost == ("#/$defs/Node stands in itself and cannot be written out: its contents are left out",)
 
@@ -229,7 +234,9 @@ def test_references_that_double_themselves_end() -> None:
         }
         for n in range(40)
     }
-    schema, lost = inlined({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions})
+    schema, lost = inline_references(
+        {"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
+    )
     assert len(str(schema)) < 1_000_000
     assert lost
 

@@ -170,7 +170,7 @@ def test_more_than_the_queue_holds_is_refused_with_the_figures(monkeypatch: pyte
         entered.wait(PATIENCE_S)
         waiting = Program(source="'waited'", tools=TOOLS, limits=Limits(deadline_s=PATIENCE_S))
         second = pool.submit(run.sandbox.run, waiting, FakeTools())
-        while not run.sandbox._places.overloaded().waiting:
+        while not run.sandbox._places.overload_error().waiting:
             pass
         with pytest.raises(Overloaded) as refusal:
             run.sandbox.run(program, FakeTools())

@@ -51,7 +51,7 @@ def keep(pages: KeptResults, kept: KeptText = PAGE) -> str:
 
 
 def ids(store: Store) -> set[str]:
-    store._database.settled()
+    store._database.wait_for_writes()
     return set(store._database.read(lambda connection: connection.execute(select(KEPT_RESULTS.c.result_id)).scalars()))
 
 
@@ -157,7 +157,7 @@ def test_a_conversation_keeps_200_and_drops_the_least_recently_read(store: Store
     made = [keep(pages) for _ in range(KEPT_LIMIT)]
     assert (KEPT_LIMIT, ids(store)) == (200, {*made, elsewhere})
     assert pages.find(made[0], ADA) == PAGE
-    store._database.settled()
+    store._database.wait_for_writes()
     newest = keep(pages)
     assert ids(store) == {made[0], *made[2:], newest, elsewhere}
     assert pages.find(made[1], ADA) is None
@@ -170,7 +170,7 @@ def test_a_store_keeps_256_mib_and_drops_the_least_recently_read(store: Store, m
     first, second, third = keep(pages), keep(other), keep(pages)
     assert ids(store) == {first, second, third}
     assert pages.find(first, ADA) == PAGE
-    store._database.settled()
+    store._database.wait_for_writes()
     fourth = keep(other)
     assert ids(store) == {first, third, fourth}
 
@@ -178,7 +178,7 @@ def test_a_store_keeps_256_mib_and_drops_the_least_recently_read(store: Store, m
 def test_one_result_over_the_limit_is_not_kept_and_drops_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = pages_of(store)
     there = keep(pages)
-    [size] = [len(pages._database.sealer.seal(kept_results._written(PAGE, ADA)))]
+    [size] = [len(pages._database.sealer.seal(kept_results._encode_text(PAGE, ADA)))]
     monkeypatch.setattr(kept_results, "KEPT_LIMIT_BYTES", size - 1)
     assert done(pages.keep(PAGE, ADA)) is None
     assert ids(store) == {there}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolwire import Rule, Session
-from toolwire.invocation.aside import ASIDE_BYTES, is_large
+from toolwire.invocation.aside import OFFLOAD_BYTES, is_large
 from toolwire.invocation.asynchronous import AsynchronousPorts
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -84,18 +84,18 @@ def test_on_the_loop_the_same_work_takes_longer(
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"text": "x" * (ASIDE_BYTES - 12)}, False),
-        ({"text": "x" * (ASIDE_BYTES + 1)}, True),
-        ({"rows": [1] * (ASIDE_BYTES // 8 - 3)}, False),
-        ({"rows": [1] * (ASIDE_BYTES // 8 + 1)}, True),
+        ({"text": "x" * (OFFLOAD_BYTES - 12)}, False),
+        ({"text": "x" * (OFFLOAD_BYTES + 1)}, True),
+        ({"rows": [1] * (OFFLOAD_BYTES // 8 - 3)}, False),
+        ({"rows": [1] * (OFFLOAD_BYTES // 8 + 1)}, True),
         ({"rows": [["x" * 1_000] * 10] * 10}, True),
-        ({str(n): n for n in range(ASIDE_BYTES // 8 + 1)}, True),
+        ({str(n): n for n in range(OFFLOAD_BYTES // 8 + 1)}, True),
         ({}, False),
         ({"rows": [[[]]], "n": 1, "none": None}, False),
     ],
 )
 def test_values_of_more_than_64_kb_are_large(value: Any, expected: bool) -> None:
-    assert ASIDE_BYTES == 65_536
+    assert OFFLOAD_BYTES == 65_536
     assert is_large(value) is expected
 
 
@@ -109,7 +109,7 @@ async def test_a_cancelled_call_waits_for_the_work_that_goes_on_beside_it() -> N
             pass
         ended.append("work")
 
-    task = asyncio.create_task(ports.aside(work))
+    task = asyncio.create_task(ports.offload(work))
     await began.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

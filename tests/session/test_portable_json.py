@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.session.suspended_runs import KEY, NOW, request, view
 from toolwire.permission.approval import Decider, Decision, DecisionRefused
-from toolwire.session.portable_json import HALVES, from_portable, portable_json
+from toolwire.session.portable_json import LONE_SURROGATES_KEY, from_portable, portable_json
 from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.values import canonical
@@ -24,7 +24,7 @@ PAIR = "\ud83d\ude00"
 ODD = ["\ud83d", "\ude00", "\udfff", "\x00", "\u2028", "\u2029", "\ufffe", "\uffff", "\U0001fffe", "\x1b", "😀"]
 
 odd_texts = st.text(st.sampled_from([*ODD, "a", '"', "\\", "u"]), max_size=6) | st.sampled_from(
-    [HALVES, PAIR, PAIR * 2, PAIR[::-1], "\\ud83d", "keys", "values"]
+    [LONE_SURROGATES_KEY, PAIR, PAIR * 2, PAIR[::-1], "\\ud83d", "keys", "values"]
 )
 odd_values = st.recursive(
     odd_texts | st.integers() | st.none(),
@@ -36,9 +36,9 @@ odd_objects = st.dictionaries(odd_texts, odd_values, max_size=3)
 
 @given(value=odd_values)
 @example(value=PAIR)
-@example(value={HALVES: [PAIR]})
-@example(value={HALVES: {"keys": ["a"], "values": ["b"]}})
-@example(value={PAIR: {HALVES: PAIR, "😀": HALF}})
+@example(value={LONE_SURROGATES_KEY: [PAIR]})
+@example(value={LONE_SURROGATES_KEY: {"keys": ["a"], "values": ["b"]}})
+@example(value={PAIR: {LONE_SURROGATES_KEY: PAIR, "😀": HALF}})
 def test_every_value_comes_back_from_text_that_utf_8_can_encode(value: Any) -> None:
     text = portable_json(value)
     assert canonical(from_portable(json.loads(text.encode("utf-8")))) == canonical(value)
@@ -47,13 +47,13 @@ def test_every_value_comes_back_from_text_that_utf_8_can_encode(value: Any) -> N
 @given(value=odd_values)
 def test_text_without_surrogates_is_the_canonical_text(value: Any) -> None:
     text = canonical(value)
-    if HALVES not in text and not any("\ud800" <= character <= "\udfff" for character in text):
+    if LONE_SURROGATES_KEY not in text and not any("\ud800" <= character <= "\udfff" for character in text):
         assert portable_json(value) == text
 
 
 def test_the_control_of_plain_escapes_joins_two_halves() -> None:
     assert json.loads(json.dumps(PAIR)) == "😀"
-    assert json.loads(portable_json(PAIR)) == {HALVES: ["\ud83d", "\ude00"]}
+    assert json.loads(portable_json(PAIR)) == {LONE_SURROGATES_KEY: ["\ud83d", "\ude00"]}
     assert from_portable(json.loads(portable_json(PAIR))) == PAIR != "😀"
 
 
@@ -61,7 +61,7 @@ def test_the_control_of_plain_escapes_joins_two_halves() -> None:
     "held", [1, "x", [1], {}, {"keys": []}, {"keys": [1], "values": [1]}, {"keys": [], "values": [1]}]
 )
 def test_a_mapping_that_was_never_written_so_is_left_alone(held: Any) -> None:
-    assert from_portable({HALVES: held}) == {HALVES: held}
+    assert from_portable({LONE_SURROGATES_KEY: held}) == {LONE_SURROGATES_KEY: held}
 
 
 @given(text=odd_texts, arguments=odd_objects)
@@ -116,7 +116,11 @@ def test_every_text_of_decisions_comes_back(text: str, arguments: dict[str, Any]
 
 def test_a_half_that_was_changed_is_not_read() -> None:
     saved = suspended_to_json(view(request(1, text=PAIR)), KEY)
-    for was, now in (("\\ude00", "\\ude01"), ('["\\ud83d","\\ude00"]', '["\\ud83d\\ude00"]'), (HALVES, "$halfes")):
+    for was, now in (
+        ("\\ude00", "\\ude01"),
+        ('["\\ud83d","\\ude00"]', '["\\ud83d\\ude00"]'),
+        (LONE_SURROGATES_KEY, "$halfes"),
+    ):
         assert was in saved
         with pytest.raises(DecisionRefused, match="changed"):
             read_suspended(saved.replace(was, now), KEY, now=NOW)

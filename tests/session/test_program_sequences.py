@@ -7,7 +7,7 @@ import pytest
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, program
 from toolwire import CallContext, Session, ToolRegistry, Turn
-from toolwire.session.kept_reply import kept, read
+from toolwire.session.kept_reply import reply_form, reply_of
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
 
@@ -110,7 +110,7 @@ async def test_programs_of_a_sub_agent_run_one_after_the_other_too() -> None:
 @pytest.mark.parametrize("reply", [f"{FIRST}\n{SECOND}", FIRST])
 def test_a_stored_reply_still_says_whether_its_programs_rely_on_each_other(reply: str) -> None:
     parsed = Till().session(None, protocol="attp").protocol.parse(reply)
-    assert read(kept(parsed)) == parsed
+    assert reply_of(reply_form(parsed)) == parsed
     assert parsed.is_sequence == (len(parsed.calls) > 1)
 
 

@@ -129,7 +129,7 @@ async def test_no_row_of_another_run_goes_on(tmp_path: Path, table: str, column:
 @pytest.mark.threat(2)
 async def test_without_the_seal_swapped_decisions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the same swap in a store that seals nothing lets the payment through that was denied."""
-    monkeypatch.setattr("toolwire.journal.database.sealing.Sealer._sealed", lambda self, nonce, data, place: data)
+    monkeypatch.setattr("toolwire.journal.database.sealing.Sealer._encrypt", lambda self, nonce, data, place: data)
     monkeypatch.setattr("toolwire.journal.database.sealing.Sealer.open", lambda self, sealed, *place: sealed)
     kept = await book(tmp_path, "deny", "approve")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry
-from toolwire.facade.built_in.program_entry import program_runner, shared_sandbox
+from toolwire.facade.built_in.program_entry import program_runner, sandbox_of
 from toolwire.runtime.runtime import default_runtime
 from toolwire.testing import MemoryStore, Script, ScriptCallFailed, ScriptedRunner, ScriptTools, programs_run_by
 from toolwire.tools import execute_python_code
@@ -173,4 +173,4 @@ def test_the_innermost_counts_until_it_is_left() -> None:
         with pytest.raises(ZeroDivisionError), programs_run_by(inner):
             raise ZeroDivisionError
         assert program_runner(runtime) is outer
-    assert program_runner(runtime) is shared_sandbox(runtime)
+    assert program_runner(runtime) is sandbox_of(runtime)

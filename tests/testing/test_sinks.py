@@ -9,7 +9,7 @@ import pytest
 
 import tests.testing.kits.sinks as kit
 from tests.testing.kits.sinks import SINK_CHECKS, ListSink, MakeSink, OpenSink, check_sink
-from toolwire.invocation.fold import Produced
+from toolwire.invocation.fold import CallOutput
 from toolwire.invocation.ports import Part
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.testing import PortFails
@@ -114,7 +114,7 @@ def test_a_wrong_sink_is_told_by_what_it_does(
 
 def test_a_list_keeps_what_a_call_gave() -> None:
     sink, response = ListSink(), ToolResponse([])
-    put: Callable[[object], bool] = Produced(sink).put
+    put: Callable[[object], bool] = CallOutput(sink).put
     assert [put("a"), put("b")] == [True, True]
     sink.end_with(response)
     assert [part.pieces for part in sink.parts] == [("a",), ("b",)]
@@ -123,6 +123,6 @@ def test_a_list_keeps_what_a_call_gave() -> None:
 
 def test_a_list_whose_reader_left_stops_the_tool() -> None:
     sink = ListSink(wants=1)
-    put: Callable[[object], bool] = Produced(sink).put
+    put: Callable[[object], bool] = CallOutput(sink).put
     assert [put("a"), put("b")] == [True, False]
     assert [part.pieces for part in sink.parts] == [("a",)]

@@ -7,15 +7,15 @@ import json
 import pytest
 
 from tests.processor import LINEAR, growth
-from toolwire.vocabulary.told import LONG_BASE64, show, told, told_output
+from toolwire.vocabulary.told import LONG_BASE64, model_output, model_value, show
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
 
 
 def test_the_two_forms_describe_the_same() -> None:
     value = {"a": [IMAGE, (IMAGE, "text")], "b": "data:image/png;base64,iVBORw=="}
-    assert json.loads(show(value)) == told(value)
-    assert told(value) == {
+    assert json.loads(show(value)) == model_value(value)
+    assert model_value(value) == {
         "a": ["[image: image/png, 4 bytes]", ["[image: image/png, 4 bytes]", "text"]],
         "b": "data:image/png;base64,[4 bytes]",
     }
@@ -23,7 +23,7 @@ def test_the_two_forms_describe_the_same() -> None:
 
 @pytest.mark.parametrize("text", ["data:image/png;base64,iVBORw==", json.dumps(IMAGE), ""])
 def test_a_text_is_told_as_it_is(text: str) -> None:
-    assert (told(text), show(text)) == (text, text)
+    assert (model_value(text), show(text)) == (text, text)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_a_text_is_told_as_it_is(text: str) -> None:
 )
 def test_a_printed_field_without_a_media_type_is_described_if_it_is_long(field: str, is_described: bool) -> None:
     text = f"{{'data': '{field}'}}"
-    assert told_output(text) == (f"{{'data': '[{len(field) * 3 // 4} bytes]'}}" if is_described else text)
+    assert model_output(text) == (f"{{'data': '[{len(field) * 3 // 4} bytes]'}}" if is_described else text)
 
 
 @pytest.mark.parametrize(("apart", "is_described"), [(190, True), (201, False)])
 def test_a_media_type_counts_if_it_stands_near(apart: int, is_described: bool) -> None:
     text = "base64" + " " * apart + "'data': 'iVBORw=='"
-    assert ("[4 bytes]" in told_output(text)) is is_described
+    assert ("[4 bytes]" in model_output(text)) is is_described
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_a_media_type_counts_if_it_stands_near(apart: int, is_described: bool) -
 @pytest.mark.parametrize("start", ["", "'data': '", "data:image/png;base64,"])
 def test_the_cost_grows_with_the_output_alone(start: str, piece: str) -> None:
     small, large = (f"blob {start}{piece * (size // len(piece))}" for size in (65_536, 262_144))
-    assert growth(told_output, small, large) <= LINEAR
+    assert growth(model_output, small, large) <= LINEAR

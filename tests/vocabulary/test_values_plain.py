@@ -21,7 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 from tests.vocabulary.strategies import json_values, unhurried, with_types
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.told import show
-from toolwire.vocabulary.values import DEPTH_LIMIT, plain
+from toolwire.vocabulary.values import DEPTH_LIMIT, plain_value
 
 
 class Colour(Enum):
@@ -117,7 +117,7 @@ PLAIN: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("value", "expected"), PLAIN, ids=lambda value: type(value).__name__)
 def test_a_value_is_shown_in_json_types(value: Any, expected: Any) -> None:
-    assert with_types(plain(value)) == with_types(expected)
+    assert with_types(plain_value(value)) == with_types(expected)
 
 
 class Raising(BaseModel):
@@ -170,18 +170,18 @@ UNPLAIN: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "message"), UNPLAIN, ids=lambda value: type(value).__name__)
 def test_a_value_without_a_json_form_is_refused_with_its_place(value: Any, message: str) -> None:
     with pytest.raises(Unrepresentable) as caught:
-        plain(value)
+        plain_value(value)
     assert str(caught.value) == message
 
 
 def test_the_largest_integer_that_python_prints_is_kept_whole() -> None:
-    assert plain([HUGE - 1, 1 - HUGE]) == [HUGE - 1, 1 - HUGE]
+    assert plain_value([HUGE - 1, 1 - HUGE]) == [HUGE - 1, 1 - HUGE]
     assert len(show(HUGE - 1)) == 4215
 
 
 @pytest.mark.parametrize("leaf", [1, "x", math.nan, b"x", Decimal(1), Colour.RED, Path("x"), Name("x")], ids=repr)
 def test_a_leaf_may_stand_inside_of_the_deepest_level(leaf: Any) -> None:
-    assert plain(nested(DEPTH_LIMIT, leaf)) == nested(DEPTH_LIMIT, plain(leaf))
+    assert plain_value(nested(DEPTH_LIMIT, leaf)) == nested(DEPTH_LIMIT, plain_value(leaf))
 
 
 @pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: {"a": x}, lambda x: (x,), lambda x: {1: x}])
@@ -189,29 +189,29 @@ def test_every_container_is_a_level(wrap: Any) -> None:
     value: Any = 1
     for _ in range(DEPTH_LIMIT):
         value = wrap(value)
-    plain(value)
+    plain_value(value)
     with pytest.raises(Unrepresentable):
-        plain(wrap(value))
+        plain_value(wrap(value))
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:
     rows: list[Any] = []
     rows.append({"rows": rows})
     with pytest.raises(Unrepresentable) as caught:
-        plain(rows)
+        plain_value(rows)
     assert caught.value.what == "nested deeper than 64 levels, or holding itself"
 
 
 @unhurried
 @given(json_values)
 def test_a_json_value_is_unchanged(value: Any) -> None:
-    assert with_types(plain(value)) == with_types(value)
+    assert with_types(plain_value(value)) == with_types(value)
 
 
 @unhurried
 @given(st.timedeltas())
 def test_a_duration_is_written_as_pydantic_reads_it(value: datetime.timedelta) -> None:
-    assert TypeAdapter(datetime.timedelta).validate_python(plain(value)) == value
+    assert TypeAdapter(datetime.timedelta).validate_python(plain_value(value)) == value
 
 
 @pytest.mark.parametrize(

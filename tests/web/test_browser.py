@@ -304,7 +304,7 @@ async def test_a_browser_that_does_not_close_is_killed_and_its_profile_is_gone(m
 
     monkeypatch.setattr(browser, "async_playwright", Playwright)
     monkeypatch.setattr(browser, "_command", lambda: ["/bin/sh", "-c", "echo ready; sleep 600", "browser"])
-    async with browser._opened([]):
+    async with browser._open_browser([]):
         assert started[0].poll() is None
     assert ended == [-signal.SIGKILL]
     assert [path.parent for path in profiles if path.parent.exists()] == []

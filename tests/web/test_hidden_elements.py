@@ -65,7 +65,7 @@ def read_without_protection(page: str) -> str:
 @pytest.mark.threat(48)
 async def test_random_pages_have_the_words_that_chromium_shows(whole: bool) -> None:
     pages = [soup(number) for number in range(400 if whole else 30)]
-    async with browser._opened([]) as tab:
+    async with browser._open_browser([]) as tab:
         shown: list[str] = await tab.evaluate(SHOWN, pages)
     exposed = 0
     for page, text in zip(pages, shown, strict=True):

@@ -131,7 +131,7 @@ def bomb(megabytes: int) -> bytes:
 async def test_a_bomb_is_stopped_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = bomb(100)
     pieces: list[int] = []
-    unpacked = fetching._unpacked
+    unpacked = fetching._unpack
 
     async def counting(parts: Any) -> Any:
         async for piece in unpacked(parts):

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
-from toolwire.agent.agent_history import Ended, History
+from toolwire.agent.agent_history import ConversationEnd, History
 from toolwire.agent.agent_loop import drive, read_notes
 from toolwire.agent.agent_options import AgentOptions, check_options, check_parts, check_run
 from toolwire.agent.agent_run import AgentParts, AgentRun, Emit, TeamMember
@@ -23,9 +23,9 @@ from toolwire.agent.spending import Spending
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.tool import Tool
 from toolwire.facade.built_in.finish_tool import finish_entry
-from toolwire.facade.observing.traced import Traced
+from toolwire.facade.observing.traced import Traceable
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.store_opening import opened
+from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.inner import own_tools
 from toolwire.models.model import Model
@@ -58,7 +58,7 @@ class AgentConfig:
     required_tools: list[str] = field(default_factory=list[str])
 
 
-class Agent(Generic[Output], Traced):
+class Agent(Generic[Output], Traceable):
     """A model with tools and instructions.
 
     >>> from toolwire.testing import ScriptedModel
@@ -114,7 +114,7 @@ class Agent(Generic[Output], Traced):
         check_parts(instructions, store)
         if model is not None:
             self._session(model, caller=Caller(), state=None)
-        self._store: Store | None = None if store is None else opened(store)
+        self._store: Store | None = None if store is None else resolve_store(store)
         self._has_opened = isinstance(store, str)
         self._memory: Memory = ProcessMemory() if self._store is None else StoreMemory(self._store)
 
@@ -310,7 +310,7 @@ class Agent(Generic[Output], Traced):
                     await save_whole(run, memory, None)
                 result = await self._drive(run)
         except asyncio.CancelledError:
-            history.ended = Ended(stop="interrupted", text=None, run_id="")
+            history.ended = ConversationEnd(stop="interrupted", text=None, run_id="")
             await save_whole(run, memory, None)
             raise
         await save_whole(run, memory, result.output)

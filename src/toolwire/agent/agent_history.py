@@ -20,7 +20,7 @@ RUNS_KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ConversationEnd:
     """The answer with which a conversation ended."""
 
     stop: Stop
@@ -37,11 +37,11 @@ class History:
         self.view: list[Any] = []
         self.runs: list[str] = []
         """The ids of the latest runs whose calls and results are in `messages`."""
-        self.ended: Ended | None = None
+        self.ended: ConversationEnd | None = None
         """The last answer; None while the model has not finished."""
         self.count: TokenCount | None = None
         """The provider's count of the last request."""
-        self._shortened = 0
+        self._replaced_count = 0
         """Number of the messages that `view` has in another form, or not at all."""
 
     def add_prompt(self, messages: Sequence[Any]) -> None:
@@ -61,14 +61,14 @@ class History:
 
     def shorten(self, view: Sequence[Any]) -> None:
         """Replaces the messages that the model reads."""
-        self.view, self._shortened, self.count = list(view), len(self.messages), None
+        self.view, self._replaced_count, self.count = list(view), len(self.messages), None
 
     def document(self, protocol: str) -> dict[str, Any]:
         """Returns the history in JSON types, with the name of its messages' protocol."""
         shortened = None
-        if self._shortened:
-            kept = len(self.view) - (len(self.messages) - self._shortened)
-            shortened = {"count": self._shortened, "messages": self.view[:kept]}
+        if self._replaced_count:
+            kept = len(self.view) - (len(self.messages) - self._replaced_count)
+            shortened = {"count": self._replaced_count, "messages": self.view[:kept]}
         ended, count = self.ended, self.count
         return {
             "form": FORM,
@@ -105,11 +105,11 @@ class History:
         history.messages, history.runs = list(form["messages"]), list(form["runs"])
         history.view = list(history.messages)
         if form["shortened"] is not None:
-            history._shortened = form["shortened"]["count"]
-            history.view = [*form["shortened"]["messages"], *history.messages[history._shortened :]]
+            history._replaced_count = form["shortened"]["count"]
+            history.view = [*form["shortened"]["messages"], *history.messages[history._replaced_count :]]
         if form["ended"] is not None:
             stop, text, run_id = form["ended"]
-            history.ended = Ended(stop=stop, text=text, run_id=run_id)
+            history.ended = ConversationEnd(stop=stop, text=text, run_id=run_id)
         if form["count"] is not None:
             tokens, messages = form["count"]
             history.count = TokenCount(tokens=tokens, messages=messages)

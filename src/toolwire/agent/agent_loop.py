@@ -17,7 +17,7 @@ from toolwire.agent.result import AgentResult
 from toolwire.agent.shortening import TokenCount, is_too_long, shorten_by_owner, shorten_history
 from toolwire.models.model import ENDED_EARLY, ModelFailed, Request, Usage
 from toolwire.protocols.streaming import ReplyStream, TextDelta
-from toolwire.session.kept_reply import kept, read
+from toolwire.session.kept_reply import reply_form, reply_of
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Problem, Reply
 from toolwire.vocabulary.errors import ConfigurationError
@@ -47,20 +47,20 @@ async def drive(run: AgentRun) -> AgentResult[Any]:
     """Asks the model and runs its calls until it has finished, or until a limit or a person ends the run."""
     tracer = run.tracer
     if tracer is None:
-        return await _drive(run)
+        return await _run_turns(run)
     span = tracer.agent(run.parts.name, conversation=run.session.conversation)
     try:
-        result = await _drive(run)
+        result = await _run_turns(run)
     except BaseException as error:
-        span.failed(error)
+        span.fail(error)
         raise
-    span.ended(result.stop, result.usage.input, result.usage.output)
+    span.end(result.stop, result.usage.input, result.usage.output)
     return result
 
 
-async def _drive(run: AgentRun) -> AgentResult[Any]:
+async def _run_turns(run: AgentRun) -> AgentResult[Any]:
     while True:
-        if not run.noted and (limit := run.spending.reached_limit()) is not None:
+        if not run.noted and (limit := run.spending.stop_reason()) is not None:
             return run.result(limit)
         try:
             reply = run.noted.popleft() if run.noted else await ask(run)
@@ -78,8 +78,8 @@ async def act(run: AgentRun, reply: Reply) -> Turn:
     """Runs the calls of a reply."""
     run.has_acted = run.has_acted or bool(reply.calls)
     if run.below is not None:
-        return await run.session.turn(reply, deadline_s=run.spending.left_s, below=run.below)
-    return await whole_turn(run, run.session.turn(reply, deadline_s=run.spending.left_s, events=run.tool_events))
+        return await run.session.turn(reply, deadline_s=run.spending.remaining_s, below=run.below)
+    return await whole_turn(run, run.session.turn(reply, deadline_s=run.spending.remaining_s, events=run.tool_events))
 
 
 async def whole_turn(run: AgentRun, turning: Coroutine[Any, Any, Turn]) -> Turn:
@@ -109,10 +109,10 @@ async def ask(run: AgentRun) -> Reply:
         NotesFull: The reply of a sub-agent cannot be noted.
         ConfigurationError: The owner's `shorten` failed.
     """
-    request, attempt, has_shortened = await _request(run), 1, False
+    request, attempt, has_shortened = await _next_request(run), 1, False
     while True:
         await run.tell("reply", attempt=attempt)
-        stream, total = run.session.stream(), _Total()
+        stream, total = run.session.stream(), _RequestUsage()
         try:
             await _receive_traced(run, request, stream, total)
             if (reply := stream.reply()).is_complete is False:
@@ -145,7 +145,7 @@ def _refuse_empty(reply: Reply) -> Reply:
     return replace(reply, problems=(*reply.problems, EMPTY))
 
 
-class _Total:
+class _RequestUsage:
     """What one request has given so far."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class _Total:
         self.has_begun = False
 
 
-async def _receive_traced(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:
+async def _receive_traced(run: AgentRun, request: Request, stream: ReplyStream, total: _RequestUsage) -> None:
     if run.tracer is None:
         await _receive(run, request, stream, total)
         return
@@ -163,14 +163,14 @@ async def _receive_traced(run: AgentRun, request: Request, stream: ReplyStream, 
     try:
         await _receive(run, request, stream, total)
     except BaseException as error:
-        span.failed(error)
+        span.fail(error)
         raise
-    span.ended(total.usage.input, total.usage.output)
+    span.end(total.usage.input, total.usage.output)
 
 
-async def _receive(run: AgentRun, request: Request, stream: ReplyStream, total: _Total) -> None:
+async def _receive(run: AgentRun, request: Request, stream: ReplyStream, total: _RequestUsage) -> None:
     """Gives the pieces of one reply to the stream, and their texts to the reader."""
-    limit = asyncio.timeout(run.spending.left_s)
+    limit = asyncio.timeout(run.spending.remaining_s)
     try:
         async with limit, _closing(run.parts.model.stream(request)) as pieces:
             async for piece in pieces:
@@ -187,7 +187,7 @@ async def _receive(run: AgentRun, request: Request, stream: ReplyStream, total: 
         raise
 
 
-async def _request(run: AgentRun) -> Request:
+async def _next_request(run: AgentRun) -> Request:
     """Returns the next request. A text protocol describes its tools in the system prompt, behind the instructions."""
     described, system, tools = run.session.instructions, run.parts.instructions, list[Any]()
     if isinstance(described, str):
@@ -247,7 +247,7 @@ def note_reply(run: AgentRun, reply: Reply) -> None:
         NotesFull: The notes of the call are full.
     """
     assert run.below is not None
-    text = b64encode(zlib.compress(json.dumps(kept(reply)).encode())).decode()
+    text = b64encode(zlib.compress(json.dumps(reply_form(reply)).encode())).decode()
     pieces = [text[at : at + NOTE_CHARACTERS] for at in range(0, len(text), NOTE_CHARACTERS)]
     for number, piece in enumerate(pieces, 1):
         try:
@@ -262,5 +262,5 @@ def read_notes(notes: Sequence[Any]) -> deque[Reply]:
     for note in notes:
         text = note["reply"] if note["part"] == 1 else text + note["reply"]
         if note["part"] == note["of"]:
-            replies.append(read(json.loads(zlib.decompress(b64decode(text)))))
+            replies.append(reply_of(json.loads(zlib.decompress(b64decode(text)))))
     return replies

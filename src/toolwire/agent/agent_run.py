@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.agent.agent_history import Ended, History
+from toolwire.agent.agent_history import ConversationEnd, History
 from toolwire.agent.result import AgentEvent, AgentResult, Stop
 from toolwire.agent.shortening import Shorten
 from toolwire.agent.spending import Spending
@@ -116,7 +116,7 @@ class AgentRun:
 
     def end(self, stop: Stop, turn: Turn, text: str | None) -> AgentResult[Any]:
         """Returns the result of a run in which the model has finished, and keeps it for those who ask again."""
-        self.history.ended = Ended(stop=stop, text=text, run_id=turn.run_id if turn.has_final else "")
+        self.history.ended = ConversationEnd(stop=stop, text=text, run_id=turn.run_id if turn.has_final else "")
         return self.result(stop, text=text, output=turn.final)
 
     def result(

@@ -36,7 +36,7 @@ class ProcessMemory:
     """Keeps conversations in this process. A session names the conversation, its caller and its protocol."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Remembered] = OrderedDict()
+        self._kept: OrderedDict[str, _Conversation] = OrderedDict()
         self._held = set[str]()
 
     @asynccontextmanager
@@ -75,7 +75,7 @@ class ProcessMemory:
         # Later runs add to the list of the history that they have read.
         document = {**history.document(session.protocol.name), "messages": list(history.messages)}
         owner = session.caller if before is None else before.owner
-        self._kept[name] = _Remembered(owner=owner, document=document, session=session, output=output)
+        self._kept[name] = _Conversation(owner=owner, document=document, session=session, output=output)
         if len(self._kept) > CONVERSATIONS_KEPT:
             gone, _ = self._kept.popitem(last=False)
             _LOG.warning("conversation %r is forgotten: give the agent a store= to keep more", gone)
@@ -98,7 +98,7 @@ class ProcessMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Remembered:
+class _Conversation:
     """One conversation in this process."""
 
     owner: Caller
@@ -117,12 +117,12 @@ class StoreMemory:
     @asynccontextmanager
     async def hold(self, session: Session) -> AsyncGenerator[None]:
         name = session.conversation
-        lease = await _arrived(self._store.hold_conversation(name, caller=session.caller))
+        lease = await _await_future(self._store.hold_conversation(name, caller=session.caller))
         try:
             yield
         finally:
             self._versions.pop(name, None)
-            await _arrived(lease.release())
+            await _await_future(lease.release())
 
     async def load(self, session: Session) -> History:
         document = await self._store.adocument(session.conversation, caller=session.caller)
@@ -159,5 +159,5 @@ class StoreMemory:
 Memory = ProcessMemory | StoreMemory
 
 
-async def _arrived(future: Future[T]) -> T:
+async def _await_future(future: Future[T]) -> T:
     return await asyncio.shield(asyncio.wrap_future(future))

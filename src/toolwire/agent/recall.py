@@ -40,7 +40,7 @@ async def recall(
     result: AgentResult[Any] | None = None
     for one in runs:
         given = decisions if one.run_id in waiting[-1:] else None
-        turning = run.session.resume(one.run_id, given, deadline_s=run.spending.left_s, events=run.tool_events)
+        turning = run.session.resume(one.run_id, given, deadline_s=run.spending.remaining_s, events=run.tool_events)
         result = run.take(await whole_turn(run, turning))
         if one.status == "stopped" and result is None:
             result = run.result("stopped")

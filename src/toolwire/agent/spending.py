@@ -35,13 +35,13 @@ class Spending:
             self.above.add_turn()
 
     @property
-    def left_s(self) -> float | None:
+    def remaining_s(self) -> float | None:
         """Seconds that are left, here and above; None without a limit."""
         own = None if self._until is None else max(0.0, self._until - time.monotonic())
-        above = None if self.above is None else self.above.left_s
+        above = None if self.above is None else self.above.remaining_s
         return own if above is None else above if own is None else min(own, above)
 
-    def reached_limit(self) -> Stop | None:
+    def stop_reason(self) -> Stop | None:
         """Returns the first limit that is reached, here or above; None if the run may go on."""
         budget, tokens = self.budget, self.usage.input + self.usage.output
         if budget.turns is not None and self.turns >= budget.turns:
@@ -50,9 +50,9 @@ class Spending:
             return "tokens"
         if budget.cost is not None and self.cost >= budget.cost:
             return "cost"
-        if self.left_s == 0.0:
+        if self.remaining_s == 0.0:
             return "seconds"
-        return None if self.above is None else self.above.reached_limit()
+        return None if self.above is None else self.above.stop_reason()
 
     def check_price(self, name: str, model: Model) -> None:
         """Refuses a model without a price if a budget limits the cost.

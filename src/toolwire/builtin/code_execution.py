@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolwire.builtin.program_record import (
-    Entered,
     HostsMistakes,
+    ProgramRecordHost,
+    failure_of_removed_tool,
     note_issue,
     program_id,
-    removed_tool,
     replay_of,
     variables_of,
 )
@@ -35,12 +35,12 @@ from toolwire.sandbox.program import (
     ProgramParameter,
     ProgramTool,
     Replay,
-    checked_isolation,
-    checked_modules,
+    require_isolation,
+    require_modules,
 )
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
-from toolwire.sandbox.runner import Answering, LaterAnswer, ProgramRunner
+from toolwire.sandbox.runner import CallHandlers, LaterAnswer, ProgramRunner
 from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
@@ -91,27 +91,27 @@ _READS_DOCSTRINGS = re.compile(r"__doc__|\bhelp\b|\bgetattr\b")
 """
 
 
-class ProgramHost(Entered, Protocol):
+class ProgramHost(ProgramRecordHost, Protocol):
     """The path's interface for a tool that makes calls of its own."""
 
     @property
     def can_suspend(self) -> bool: ...
     @property
-    def ended_by(self) -> str: ...
+    def ending_call_id(self) -> str: ...
     @property
     def tools(self) -> Sequence[tuple[str, Tool]]: ...
     @property
     def is_blocking(self) -> bool: ...
     @property
-    def answers_later(self) -> bool: ...
+    def has_deferred(self) -> bool: ...
     @property
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
-    def is_later(self, name: str) -> bool: ...
+    def is_call_deferred(self, name: str) -> bool: ...
     def is_nameable(self, name: str) -> bool: ...
     def loop_calls(self) -> LoopCalls: ...
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]: ...
+    def async_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]: ...
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome | None]: ...
     async def end_calls(self, limit_s: float) -> list[ToolCall]: ...
     def tell_not_started(self, call: ToolCall, run_id: str) -> None: ...
@@ -171,36 +171,36 @@ class CodeExecution:
     ) -> None:
         self._runner = runner
         self.limits = limits
-        self.modules = checked_modules(modules)
+        self.modules = require_modules(modules)
         self.keeps_variables = keeps_variables
         """True if models read that a program has the variables of earlier ones."""
         self.source_checks = source_checks
-        self.min_isolation: MinIsolation = checked_isolation(min_isolation)
+        self.min_isolation: MinIsolation = require_isolation(min_isolation)
         self.last_invocation_id: str | None = None
         """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
         """
 
-    async def __call__(self, validated: Validated, inside: ProgramHost) -> Outcome:
+    async def __call__(self, validated: Validated, inner: ProgramHost) -> Outcome:
         """Runs the program and returns its output and result as text; `metadata["program"]` has the whole
         `ProgramResult`.
 
         `metadata["isolation"]` is the isolation between the program and the host, for the log. A program that can go on
         only after its waiting calls gives `Pending` with them, if calls may wait for a person.
         """
-        gone = removed_tool(inside, inside.tools)
+        gone = failure_of_removed_tool(inner, inner.tools)
         if gone is not None:
             return gone
         waiting: list[Pending] = []
         try:
-            result = await self.run(validated.values["code"], inside, waiting)
+            result = await self.run(validated.values["code"], inner, waiting)
         except Overloaded as overloaded:
-            return ToolResult.failed("overloaded", str(overloaded), call=inside.call)
+            return ToolResult.failed("overloaded", str(overloaded), call=inner.call)
         if result.status == "suspended":
             ids = (request_id for pending in waiting for request_id in pending.request_ids)
-            return Pending(call=inside.call, request_ids=tuple(sorted(ids)))
-        return result_of_program(result, inside)
+            return Pending(call=inner.call, request_ids=tuple(sorted(ids)))
+        return result_of_program(result, inner)
 
-    async def run(self, source: str, inside: ProgramHost, waiting: list[Pending] | None = None) -> ProgramResult:
+    async def run(self, source: str, inner: ProgramHost, waiting: list[Pending] | None = None) -> ProgramResult:
         """Runs the program and returns how it ended; `waiting` receives its calls that wait for a person.
 
         Raises:
@@ -209,10 +209,10 @@ class CodeExecution:
             BoundValueError: a call of the program would have used a bound value of the host that does not fit. It is
                 raised after the program has ended.
         """
-        is_kept = inside.can_suspend and bool(inside.ledger_id)
-        run_id = program_id(inside) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
-        program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
-        program, refused = _given_variables(program, inside)
+        is_kept = inner.can_suspend and bool(inner.ledger_id)
+        run_id = program_id(inner) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
+        program = self._program(source, inner, replay_of(inner, _answer_from) if is_kept else None)
+        program, refused = _program_with_variables(program, inner)
         runner = self._runner()
 
         begun: set[int] = set()
@@ -221,57 +221,59 @@ class CodeExecution:
         def child(call: ProgramCall) -> ToolCall:
             begun.add(call.ordinal)
             if is_kept:
-                note_issue(inside, call)
-            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
+                note_issue(inner, call)
+            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inner.call.id)
 
-        def answered(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:
+        def answer_or_park(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:
             if outcome is None:
                 return PARKED
             if isinstance(outcome, ToolResult):
-                return Answer(ends=ENDED.format(made.name)) if made.id == inside.ended_by else _answer(outcome)
+                return (
+                    Answer(ends=ENDED.format(made.name)) if made.id == inner.ending_call_id else _answer_from(outcome)
+                )
             if waiting is not None:
                 waiting.append(outcome)
             return PARKED
 
         mistakes = HostsMistakes()
-        invoke_here, invoke = inside.blocking_calls(run_id), inside.awaited_calls(run_id)
+        invoke_here, invoke = inner.blocking_calls(run_id), inner.async_calls(run_id)
 
         def answer(call: ProgramCall) -> Answer | Parked:
             made = child(call)
             with mistakes:
-                return answered(invoke_here(made), made)
+                return answer_or_park(invoke_here(made), made)
             return mistakes.answer
 
         async def answer_later(call: ProgramCall) -> Answer | Parked:
             made = child(call)
             with mistakes:
-                return answered(await invoke(made), made)
+                return answer_or_park(await invoke(made), made)
             return mistakes.answer
 
         try:
-            result = await _ran(runner, program, inside, answer, answer_later)
+            result = await _ran(runner, program, inner, answer, answer_later)
         except BaseException:
             # Without an event loop only an interrupt of the process leads here.
-            if not inside.is_blocking:
-                await inside.end_calls(self.limits.cleanup_s)
+            if not inner.is_blocking:
+                await inner.end_calls(self.limits.cleanup_s)
             raise
-        result = _with_variables(replace(result, invocation_id=run_id), inside, refused)
+        result = _with_variables(replace(result, invocation_id=run_id), inner, refused)
         self.last_invocation_id = run_id
-        _note_left(result, begun, await inside.end_calls(self.limits.cleanup_s), inside)
+        _note_left(result, begun, await inner.end_calls(self.limits.cleanup_s), inner)
         mistakes.raise_first()
         return result
 
-    def _program(self, source: str, inside: ProgramHost, replay: Replay | None) -> Program:
+    def _program(self, source: str, inner: ProgramHost, replay: Replay | None) -> Program:
         limits = self.limits
-        if inside.deadline is not None:
-            left = max(inside.deadline - time.monotonic(), 0.001)
+        if inner.deadline is not None:
+            left = max(inner.deadline - time.monotonic(), 0.001)
             limits = replace(limits, deadline_s=min(limits.deadline_s, left))
         is_told = _READS_DOCSTRINGS.search(source) is not None
         return Program(
             source=source,
             tools=tuple(
-                program_tool(name, tool, is_told=is_told, is_nameable=inside.is_nameable(name))
-                for name, tool in inside.tools
+                program_tool(name, tool, is_told=is_told, is_nameable=inner.is_nameable(name))
+                for name, tool in inner.tools
             ),
             limits=limits,
             source_checks=self.source_checks,
@@ -284,58 +286,58 @@ class CodeExecution:
 async def _ran(
     runner: ProgramRunner,
     program: Program,
-    inside: ProgramHost,
+    inner: ProgramHost,
     answer: Callable[[ProgramCall], Answer | Parked],
     answer_later: Callable[[ProgramCall], Coroutine[Any, Any, Answer | Parked]],
 ) -> ProgramResult:
-    if inside.is_blocking:
+    if inner.is_blocking:
         return runner.run(program, answer)
-    if not inside.answers_later:
+    if not inner.has_deferred:
         return await runner.run_beside(program, answer)
-    async with inside.loop_calls() as calls:
+    async with inner.loop_calls() as calls:
 
         def start(call: ProgramCall, ended: Callable[[LaterAnswer], None]) -> Callable[[], None] | None:
-            return calls.start(lambda: answer_later(call), ended) if inside.is_later(call.tool) else None
+            return calls.start(lambda: answer_later(call), ended) if inner.is_call_deferred(call.tool) else None
 
         # A plain call is answered in the program's own thread, whatever other tools there are.
-        return await runner.run_beside(program, Answering(answer, start))
+        return await runner.run_beside(program, CallHandlers(answer, start))
 
 
-def _given_variables(program: Program, inside: ProgramHost) -> tuple[Program, dict[str, str]]:
+def _program_with_variables(program: Program, inner: ProgramHost) -> tuple[Program, dict[str, str]]:
     """Returns the program with the variables that it starts with, and those refused to it, each with the reason."""
-    variables = variables_of(inside)
+    variables = variables_of(inner)
     if variables is None:
         return program, {}
     usable, refused = usable_variables(variables, program)
     return replace(program, variables=usable), refused
 
 
-def _with_variables(result: ProgramResult, inside: ProgramHost, refused: Mapping[str, str]) -> ProgramResult:
+def _with_variables(result: ProgramResult, inner: ProgramHost, refused: Mapping[str, str]) -> ProgramResult:
     """Passes on what the program has changed in the variables, and notes what is not kept.
 
     `refused` are the variables of earlier programs that it could not have, each with the reason.
     """
-    shared, change = inside.variables, result.variables
+    shared, change = inner.variables, result.variables
     if shared is None:
         return result
     if change is not None:
         left_out = {**refused, **change.left_out}
         change = replace(change, removed=(*change.removed, *refused), left_out=left_out)
-        shared.change(inside.call.id, change)
+        shared.change(inner.call.id, change)
     note = variables_note(result, refused if change is None else change.left_out, shared.language)
     return replace(result, variables=change, variables_note=note)
 
 
-def _note_left(result: ProgramResult, begun: set[int], running: Sequence[ToolCall], inside: ProgramHost) -> None:
+def _note_left(result: ProgramResult, begun: set[int], running: Sequence[ToolCall], inner: ProgramHost) -> None:
     """Notes which calls still run and which never began, and tells the observers of the latter."""
     ids, run_id = {call.id for call in running}, result.invocation_id
     for record in result.calls:
-        made = ToolCall(record.tool, record.arguments, id=f"{run_id}/{record.ordinal}", parent=inside.call.id)
+        made = ToolCall(record.tool, record.arguments, id=f"{run_id}/{record.ordinal}", parent=inner.call.id)
         if made.id in ids:
             record.status = "running"
         elif record.ordinal not in begun and record.status in NOT_ANSWERED and not record.replayed:
             record.status = "not_started"
-            inside.tell_not_started(made, run_id)
+            inner.tell_not_started(made, run_id)
 
 
 def program_tool(name: str, tool: Tool, *, is_told: bool, is_nameable: bool = True) -> ProgramTool:
@@ -363,7 +365,7 @@ def program_tool(name: str, tool: Tool, *, is_told: bool, is_nameable: bool = Tr
     )
 
 
-def _answer(result: ToolResult) -> Answer:
+def _answer_from(result: ToolResult) -> Answer:
     failure = result.failure
     if failure is None:
         return Answer(value=result.text if result.data is None and result.blocks else result.data)
@@ -373,7 +375,7 @@ def _answer(result: ToolResult) -> Answer:
     return Answer(error=AnswerError(type_name=name, message=message, family=family))
 
 
-def result_of_program(result: ProgramResult, inside: ProgramHost) -> ToolResult:
+def result_of_program(result: ProgramResult, inner: ProgramHost) -> ToolResult:
     """Returns the result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
     metadata: dict[str, Any] = {"isolation": isolation, "invocation_id": result.invocation_id}
@@ -382,16 +384,16 @@ def result_of_program(result: ProgramResult, inside: ProgramHost) -> ToolResult:
         metadata["variables"] = result.variables.form
     metadata["program"] = replace(result, variables=None)
     # Output and result are cut separately: a flood of prints must not displace the result.
-    text = result.shown(inside.result_limit_bytes)
+    text = result.text_within(inner.result_limit_bytes)
     if result.status == "finished":
         _, media = media_apart(result.value)
         content = (TextBlock(type="text", text=text), *media)
-        return ToolResult(True, text, None, metadata, content=content, call=inside.call)
+        return ToolResult(True, text, None, metadata, content=content, call=inner.call)
     return ToolResult.failed(
         STOPPED.get(result.status, "tool_error"),
         text,
         hint=hint_of(result),
         data={"status": result.status},
         metadata=metadata,
-        call=inside.call,
+        call=inner.call,
     )

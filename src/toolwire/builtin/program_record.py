@@ -19,7 +19,7 @@ RUN_ID_DIGITS = 16
 """Hex digits of a recorded program's id: enough that two programs of one store never share it."""
 
 
-class Entered(Protocol):
+class ProgramRecordHost(Protocol):
     """The path's interface for the program of a recorded run."""
 
     call: ToolCall
@@ -28,7 +28,7 @@ class Entered(Protocol):
     @property
     def ledger_id(self) -> str: ...
     @property
-    def recorded(self) -> Sequence[tuple[Step, ToolResult]]: ...
+    def earlier_steps(self) -> Sequence[tuple[Step, ToolResult]]: ...
     @property
     def notes(self) -> Sequence[Mapping[str, Any]]: ...
     @property
@@ -66,50 +66,50 @@ class HostsMistakes:
             raise self._found[0]
 
 
-def program_id(inside: Entered) -> str:
+def program_id(inner: ProgramRecordHost) -> str:
     """Returns `tr_ptc_` and hex digits: the same for each attempt of the recorded program."""
-    return f"tr_ptc_{_hash(inside)[:RUN_ID_DIGITS]}"
+    return f"tr_ptc_{_hash(inner)[:RUN_ID_DIGITS]}"
 
 
-def replay_of(inside: Entered, answer: Callable[[ToolResult], Answer]) -> Replay:
+def replay_of(inner: ProgramRecordHost, answer: Callable[[ToolResult], Answer]) -> Replay:
     """Returns the replay that brings the program to its former place; new steps are noted in the run."""
 
     def note(one: Recorded) -> None:
-        inside.note(_entry(one))
+        inner.note(_entry(one))
 
     return Replay(
-        seed=int(_hash(inside)[RUN_ID_DIGITS:32], 16),
-        started_at=inside.started_at,
-        recorded=_recorded(inside, answer),
+        seed=int(_hash(inner)[RUN_ID_DIGITS:32], 16),
+        started_at=inner.started_at,
+        recorded=_read_records(inner, answer),
         on_recorded=note,
     )
 
 
-def note_issue(inside: Entered, call: ProgramCall) -> None:
+def note_issue(inner: ProgramRecordHost, call: ProgramCall) -> None:
     """Notes that the program made this call, before the call is handled."""
-    inside.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
+    inner.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
 
 
-def variables_of(inside: Entered) -> dict[str, str] | None:
+def variables_of(inner: ProgramRecordHost) -> dict[str, str] | None:
     """Returns the variables that the program starts with: those on record, if it began before. None: it keeps none."""
-    shared = inside.variables
+    shared = inner.variables
     if shared is None:
         return None
-    noted = next((note["variables"] for note in inside.notes if "variables" in note), None)
+    noted = next((note["variables"] for note in inner.notes if "variables" in note), None)
     if noted is not None:
         return dict(noted)
     given = shared.now()
-    inside.note({"variables": given})
+    inner.note({"variables": given})
     return given
 
 
-def _notes_of_calls(inside: Entered) -> list[Mapping[str, Any]]:
-    return [note for note in inside.notes if "ordinal" in note]
+def _notes_of_calls(inner: ProgramRecordHost) -> list[Mapping[str, Any]]:
+    return [note for note in inner.notes if "ordinal" in note]
 
 
-def removed_tool(inside: Entered, tools: Sequence[tuple[str, object]]) -> ToolResult | None:
+def failure_of_removed_tool(inner: ProgramRecordHost, tools: Sequence[tuple[str, object]]) -> ToolResult | None:
     """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
-    called = dict.fromkeys(str(note["tool"]) for note in _notes_of_calls(inside))
+    called = dict.fromkeys(str(note["tool"]) for note in _notes_of_calls(inner))
     there = {name for name, _ in tools} if called else set[str]()
     for name in called:
         if name not in there:
@@ -118,7 +118,7 @@ def removed_tool(inside: Entered, tools: Sequence[tuple[str, object]]) -> ToolRe
                 f"The program was not continued: it calls {name!r}, and there is no such tool any more.",
                 hint="Its finished calls took effect. Write the rest of the program without that tool.",
                 data={"tool": name},
-                call=inside.call,
+                call=inner.call,
             )
     return None
 
@@ -137,10 +137,10 @@ def _entry(one: Recorded) -> dict[str, Any]:
     }
 
 
-def _recorded(inside: Entered, answer: Callable[[ToolResult], Answer]) -> tuple[Recorded, ...]:
-    results = {step.key: result for step, result in inside.recorded}
+def _read_records(inner: ProgramRecordHost, answer: Callable[[ToolResult], Answer]) -> tuple[Recorded, ...]:
+    results = {step.key: result for step, result in inner.earlier_steps}
     latest: dict[int, Mapping[str, Any]] = {}
-    for entry in _notes_of_calls(inside):
+    for entry in _notes_of_calls(inner):
         known = latest.get(entry["ordinal"])
         # The note of a call's end replaces the note of its issue, whichever was written last.
         if known is None or known["state"] == "parked":
@@ -151,7 +151,7 @@ def _recorded(inside: Entered, answer: Callable[[ToolResult], Answer]) -> tuple[
         if entry is None:
             # A crash lost the note of an earlier call: the calls after it are looked up one by one.
             break
-        found.append(_one(entry, results.get(f"{program_id(inside)}/{ordinal}"), answer))
+        found.append(_one(entry, results.get(f"{program_id(inner)}/{ordinal}"), answer))
     return _in_order(found)
 
 
@@ -183,12 +183,12 @@ def _in_order(found: list[Recorded]) -> tuple[Recorded, ...]:
     """Returns the records with completions counted without gaps; the cut-off part may have left some."""
     ended = sorted((one for one in found if isinstance(one.answer, Answer)), key=lambda one: one.completed)
     places = {one.ordinal: place for place, one in enumerate(ended, 1)}
-    return tuple(_placed(one, places.get(one.ordinal, 0)) for one in found)
+    return tuple(_with_place(one, places.get(one.ordinal, 0)) for one in found)
 
 
-def _placed(one: Recorded, completed: int) -> Recorded:
+def _with_place(one: Recorded, completed: int) -> Recorded:
     return one if one.completed == completed else replace(one, completed=completed)
 
 
-def _hash(inside: Entered) -> str:
-    return hashlib.sha256(f"{inside.ledger_id}:{inside.call.id}".encode()).hexdigest()
+def _hash(inner: ProgramRecordHost) -> str:
+    return hashlib.sha256(f"{inner.ledger_id}:{inner.call.id}".encode()).hexdigest()

@@ -43,7 +43,7 @@ def search_tools_tool(find: Find) -> Tool:
             found = find(query, limit, context.caller)
         except WorkLimit as error:
             return ToolResult.failed("limit", str(error), exception=error)
-        return ToolResult(True, _found(found) if found else _nothing(query), metadata={"found": _names(found)})
+        return ToolResult(True, _tools_text(found) if found else _nothing(query), metadata={"found": _names(found)})
 
     return from_schema(
         name=SEARCH_TOOLS,
@@ -78,13 +78,13 @@ def _names(tools: Sequence[Tool]) -> list[str]:
     return [tool.name for tool in tools]
 
 
-def _found(tools: Sequence[Tool]) -> str:
+def _tools_text(tools: Sequence[Tool]) -> str:
     count = count_of(len(tools), "tool", "tools, best first")
     parts, size = [f"{count}:"], 0
     for tool in tools:
         whole = stub_of(tool)
         size += len(whole.encode("utf-8", "replace"))
-        parts.append(whole if size <= ANSWER_LIMIT_BYTES else _line(tool))
+        parts.append(whole if size <= ANSWER_LIMIT_BYTES else _summary_line(tool))
     return "\n\n".join(parts)
 
 
@@ -94,7 +94,7 @@ def stub_of(tool: Tool) -> str:
     return text if program_name(tool.name) == tool.name else f"{tool.name}\n{text}"
 
 
-def _line(tool: Tool) -> str:
+def _summary_line(tool: Tool) -> str:
     """Returns the tool's name and summary, and how to read more of it."""
     summary = tool.description.strip().partition("\n")[0]
     return f"{tool.name}: {summary[:SUMMARY_LIMIT]}\n(Search for {tool.name!r} to see its parameters.)"

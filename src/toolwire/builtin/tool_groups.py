@@ -35,21 +35,23 @@ def activate_tool_groups_tool(groups: Groups, selection: Callable[[], Selection]
     Its description lists the groups of `selection()` that a model may switch, and has the notes of active groups.
     """
 
-    def offered() -> list[ToolGroup]:
+    def switchable_groups() -> list[ToolGroup]:
         return [group for group in selection().groups() if groups.is_switchable(group.name)]
 
     def describe() -> str:
-        lines = [f"- {group.name} ({_state(group)}): {group.description}" for group in offered()]
+        lines = [f"- {group.name} ({_state(group)}): {group.description}" for group in switchable_groups()]
         notes = selection().group_notes()
         told = [DESCRIPTION, "The groups are:" if lines else "There are no groups now.", *lines]
         return "\n".join([*told, "", notes] if notes else told)
 
     def activate_tool_groups(groups: list[str], deactivate: list[str]) -> ToolResult:
-        wrong = _wrong(groups, deactivate, offered())
+        wrong = _wrong(groups, deactivate, switchable_groups())
         if wrong is not None:
             return wrong
         _switch(groups, deactivate)
-        return ToolResult(True, _answer(groups, selection(), [group for group in offered() if group.active]))
+        return ToolResult(
+            True, _groups_text(groups, selection(), [group for group in switchable_groups() if group.active])
+        )
 
     def _switch(chosen: Sequence[str], deactivate: Sequence[str]) -> None:
         groups.switch(deactivate, active=False)
@@ -72,7 +74,7 @@ def _wrong(chosen: Sequence[str], deactivate: Sequence[str], offered: Sequence[T
     return ToolResult.failed("invalid_arguments", message, hint=hint)
 
 
-def _answer(chosen: Sequence[str], selection: Selection, active: Sequence[ToolGroup]) -> str:
+def _groups_text(chosen: Sequence[str], selection: Selection, active: Sequence[ToolGroup]) -> str:
     tools = [entry.name for entry in selection.in_groups(chosen)]
     lines = [f"Active groups: {', '.join(group.name for group in active) or 'none'}."]
     if tools:

@@ -9,7 +9,7 @@ from dataclasses import replace as replaced
 from types import BuiltinMethodType, MethodType
 
 from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.seat import DrawnSeat, Seat
+from toolwire.catalogue.seat import DrawnRegistration, Registration
 from toolwire.catalogue.similar_names import nearest, skeleton, suggestion
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
@@ -26,19 +26,19 @@ class Catalogue:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Each new or removed name replaces the dict, so that readers need no lock.
-        self._seats: dict[str, Seat | DrawnSeat] = {}
+        self._registrations: dict[str, Registration | DrawnRegistration] = {}
         self._written: dict[str, str] = {}
         """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
         """Maps the look of a name to the first registered name with that look."""
-        self._answers_later = False
-        self._drawn: tuple[DrawnSeat, ...] = ()
+        self._has_deferred = False
+        self._drawn: tuple[DrawnRegistration, ...] = ()
         self._gates: dict[str, Gate] = {}
         self._is_whole = True
-        self._beside: Catalogue | None = None
+        self._server_requests: Catalogue | None = None
 
     def __iter__(self) -> Iterator[Entry]:
-        return (entry for seat in self._seats.values() if (entry := seat.entry) is not None)
+        return (entry for registration in self._registrations.values() if (entry := registration.entry) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -47,9 +47,11 @@ class Catalogue:
         return isinstance(name, str) and self.find(name) is not None
 
     @property
-    def answers_later(self) -> bool:
+    def has_deferred(self) -> bool:
         """True if a call of any tool here needs an event loop or gives a future. Programs then need a loop."""
-        return self._answers_later or (bool(self._drawn) and any(_answers_later(seat) for seat in self._drawn))
+        return self._has_deferred or (
+            bool(self._drawn) and any(_is_deferred(registration) for registration in self._drawn)
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -61,18 +63,18 @@ class Catalogue:
         self._is_whole = False
 
     @property
-    def beside(self) -> Catalogue:
+    def server_requests(self) -> Catalogue:
         """The requests that a gateway passes on to MCP servers. Rules may name them; no model sees or calls them."""
         with self._lock:
-            if self._beside is None:
-                self._beside = Catalogue()
-            return self._beside
+            if self._server_requests is None:
+                self._server_requests = Catalogue()
+            return self._server_requests
 
     def find(self, name: str) -> Entry | None:
         """Returns the entry with exactly that name, disabled or not, or None."""
-        # Inlines `_held`, because every call of a tool runs this.
-        seat = self._seats.get(name)
-        return None if seat is None else seat.entry
+        # Inlines `_own_entry`, because every call of a tool runs this.
+        registration = self._registrations.get(name)
+        return None if registration is None else registration.entry
 
     def add(self, entry: Entry, *, replace: bool = False) -> None:
         """Adds an entry. Does nothing if the same object is registered with the same options.
@@ -91,16 +93,20 @@ class Catalogue:
             RegistrationError: See `add`.
         """
         with self._lock:
-            before = self._seats, dict(self._written), dict(self._looks)
-            replaced_ = [(seat, seat.base) for entry in entries if isinstance(seat := before[0].get(entry.name), Seat)]
+            before = self._registrations, dict(self._written), dict(self._looks)
+            replaced_ = [
+                (registration, registration.base)
+                for entry in entries
+                if isinstance(registration := before[0].get(entry.name), Registration)
+            ]
             try:
                 for entry in entries:
                     self._add(entry, replace=replace)
             except RegistrationError:
-                seats, self._written, self._looks = before
-                for seat, base in replaced_:
-                    seat.put(base)
-                self._set(seats)
+                registrations, self._written, self._looks = before
+                for registration, base in replaced_:
+                    registration.put(base)
+                self._set(registrations)
                 raise
 
     def add_new(self, entry: Entry, *, disabled: str | None = None) -> None:
@@ -124,16 +130,16 @@ class Catalogue:
             RegistrationError: The other catalogue has no such tool of its own, or the name is taken here.
         """
         with self._lock:
-            seat = other._seats.get(name)
-            if not isinstance(seat, Seat) or seat.entry is None:
+            registration = other._registrations.get(name)
+            if not isinstance(registration, Registration) or registration.entry is None:
                 raise other._no_such(name)
-            there = self._seats.get(name)
-            if isinstance(there, DrawnSeat) and there.is_of(seat):
+            there = self._registrations.get(name)
+            if isinstance(there, DrawnRegistration) and there.is_of(registration):
                 return
             self._refuse_taken(name)
             self._write(name)
-            self._warn_of_look_alike(seat.base)
-            self._set({**self._seats, name: DrawnSeat(seat, adapt)})
+            self._warn_of_look_alike(registration.base)
+            self._set({**self._registrations, name: DrawnRegistration(registration, adapt)})
 
     def change(self, name: str, change: Callable[[Tool], Tool]) -> None:
         """Replaces the tool of an entry by the result of `change`. The rest of the entry stays.
@@ -142,12 +148,12 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            seat = self._seat(name)
-            if isinstance(seat, DrawnSeat):
-                seat.change(change)
+            registration = self._registration(name)
+            if isinstance(registration, DrawnRegistration):
+                registration.change(change)
             else:
-                seat.put(replaced(seat.base, tool=change(seat.base.tool)))
-                self._set(self._seats)
+                registration.put(replaced(registration.base, tool=change(registration.base.tool)))
+                self._set(self._registrations)
 
     def disable(self, name: str, reason: str) -> None:
         """Refuses calls of a tool from now on. The model reads the reason, and no model is offered the tool.
@@ -156,7 +162,7 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            self._seat(name).disable(reason)
+            self._registration(name).disable(reason)
 
     def enable(self, name: str) -> None:
         """Accepts calls of a tool again.
@@ -165,10 +171,10 @@ class Catalogue:
             RegistrationError: The name is unknown, or the catalogue that it was drawn from has disabled it.
         """
         with self._lock:
-            seat = self._seat(name)
-            if isinstance(seat, DrawnSeat) and seat.is_disabled_elsewhere:
+            registration = self._registration(name)
+            if isinstance(registration, DrawnRegistration) and registration.is_disabled_elsewhere:
                 raise RegistrationError(f"the registry has disabled {name!r}: write registry.enable({name!r})")
-            seat.enable()
+            registration.enable()
 
     def remove(self, name: str) -> None:
         """Removes an entry, also from the catalogues that drew it. The name is free again.
@@ -177,14 +183,14 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            seat = self._seat(name)
+            registration = self._registration(name)
             self._written.pop(program_name(name), None)
             if self._looks.get(skeleton(name)) == name:
                 del self._looks[skeleton(name)]
-            self._set({key: there for key, there in self._seats.items() if key != name})
+            self._set({key: there for key, there in self._registrations.items() if key != name})
             self._is_whole = False
-            if isinstance(seat, Seat):
-                seat.leave()
+            if isinstance(registration, Registration):
+                registration.leave()
 
     def gate_of(self, resource: str) -> Gate:
         """Returns the gate for all calls that need exclusive use of that resource."""
@@ -196,7 +202,7 @@ class Catalogue:
         return nearest(name, [entry.name for entry in self])
 
     def _add(self, entry: Entry, *, replace: bool) -> None:
-        there = self._held(entry.name)
+        there = self._own_entry(entry.name)
         if there is not None and not replace:
             if not _is_one(there.handle, entry.handle):
                 raise RegistrationError(
@@ -214,38 +220,44 @@ class Catalogue:
     def _no_such(self, name: str) -> RegistrationError:
         return RegistrationError(f"no tool is named {name!r}{suggestion(self.nearest(name))}")
 
-    def _held(self, name: str) -> Entry | None:
+    def _own_entry(self, name: str) -> Entry | None:
         """Returns an entry of this catalogue alone; `find` of an overlay also looks below."""
-        seat = self._seats.get(name)
-        return None if seat is None else seat.entry
+        registration = self._registrations.get(name)
+        return None if registration is None else registration.entry
 
-    def _seat(self, name: str) -> Seat | DrawnSeat:
-        seat = self._seats.get(name)
-        if seat is None or seat.entry is None:
+    def _registration(self, name: str) -> Registration | DrawnRegistration:
+        registration = self._registrations.get(name)
+        if registration is None or registration.entry is None:
             raise self._no_such(name)
-        return seat
+        return registration
 
     def _refuse_taken(self, name: str) -> None:
-        if self._held(name) is not None:
+        if self._own_entry(name) is not None:
             raise RegistrationError(f"a tool named {name!r} is here already: give this one another name")
 
     def _put(self, entry: Entry, *, disabled: str | None = None) -> None:
         self._write(entry.name)
         self._warn_of_look_alike(entry)
-        there = self._seats.get(entry.name)
-        if isinstance(there, Seat):
+        there = self._registrations.get(entry.name)
+        if isinstance(there, Registration):
             there.put(entry)
-            self._set(self._seats)
+            self._set(self._registrations)
         else:
-            seat = Seat(entry)
+            registration = Registration(entry)
             if disabled is not None:
-                seat.disable(disabled)
-            self._set({**self._seats, entry.name: seat})
+                registration.disable(disabled)
+            self._set({**self._registrations, entry.name: registration})
 
-    def _set(self, seats: dict[str, Seat | DrawnSeat]) -> None:
-        self._drawn = tuple(seat for seat in seats.values() if isinstance(seat, DrawnSeat))
-        self._answers_later = any(_answers_later(seat) for seat in seats.values() if isinstance(seat, Seat))
-        self._seats = seats
+    def _set(self, registrations: dict[str, Registration | DrawnRegistration]) -> None:
+        self._drawn = tuple(
+            registration for registration in registrations.values() if isinstance(registration, DrawnRegistration)
+        )
+        self._has_deferred = any(
+            _is_deferred(registration)
+            for registration in registrations.values()
+            if isinstance(registration, Registration)
+        )
+        self._registrations = registrations
 
     def _warn_of_look_alike(self, entry: Entry) -> None:
         look = skeleton(entry.name)
@@ -270,7 +282,7 @@ class Catalogue:
     def _forget(self, names: dict[str, str], key: str) -> None:
         """Frees the key of a name that another catalogue removed."""
         there = names.get(key)
-        if there in self._seats and self._held(there) is None:
+        if there in self._registrations and self._own_entry(there) is None:
             del names[key]
 
 
@@ -285,9 +297,9 @@ def _is_one(first: object, second: object) -> bool:
     return first is second or (isinstance(first, _METHODS) and first == second)
 
 
-def _answers_later(seat: Seat | DrawnSeat) -> bool:
-    entry = seat.entry
-    return entry is not None and entry.answers_later
+def _is_deferred(registration: Registration | DrawnRegistration) -> bool:
+    entry = registration.entry
+    return entry is not None and entry.is_deferred
 
 
 _METHODS = (MethodType, BuiltinMethodType)
@@ -310,16 +322,16 @@ class Overlay(Catalogue):
         yield from own.values()
 
     @property
-    def answers_later(self) -> bool:
-        return super().answers_later or self._below.answers_later
+    def has_deferred(self) -> bool:
+        return super().has_deferred or self._below.has_deferred
 
     @property
     def is_whole(self) -> bool:
         return self._below.is_whole
 
     @property
-    def beside(self) -> Catalogue:
-        return self._below.beside
+    def server_requests(self) -> Catalogue:
+        return self._below.server_requests
 
     def find(self, name: str) -> Entry | None:
         own, below = super().find(name), self._below.find(name)

@@ -26,13 +26,13 @@ class Composite(Protocol):
     `inside` is the path's interface for making these calls (`invocation.scope.Inside`).
     """
 
-    def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[Outcome]: ...
+    def __call__(self, validated: Validated, inner: Any, /) -> Awaitable[Outcome]: ...
 
 
 Rebind = Callable[["Entry", Callable[[], Any], bool], "Entry"]
 """Makes the entry for another catalogue; see `Entry.bound_to`."""
 
-Amend = Callable[[Any, ToolResponse], Any]
+Finalise = Callable[[Any, ToolResponse], Any]
 """The owner's postprocessing of a tool's output. It receives the call as a tool-use block, and each chunk of the
 output. It returns the replacement, directly or as an awaitable; None keeps the chunk.
 """
@@ -64,7 +64,7 @@ class Entry:
     """Lets calls through one by one; None allows concurrent calls."""
     alone: str | None = None
     """The resource that a call uses exclusively; its tools share one gate. None: the gate is the tool's own."""
-    amend: Amend | None = None
+    finalise: Finalise | None = None
     """The owner's postprocessing, or None."""
     group: str = BASIC
     """The group that must be active for a call."""
@@ -79,7 +79,7 @@ class Entry:
     rebind: Rebind | None = None
     """Set for a tool that describes, searches or serves the other tools of its catalogue."""
 
-    _described: tuple[object, Tool] | None = field(default=None, init=False)
+    _tool_view: tuple[object, Tool] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.permission is not None:
@@ -118,20 +118,20 @@ class Entry:
         return self.tool.is_async or (bool(self.middleware) and not all(map(is_colourless, self.middleware)))
 
     @property
-    def answers_later(self) -> bool:
+    def is_deferred(self) -> bool:
         """True if a program's thread should not wait for a call: it needs an event loop, or gives a future."""
         return self.is_async or self.tool.gives_future
 
     @property
-    def described(self) -> Tool:
+    def tool_view(self) -> Tool:
         """The tool as models see it, under its registered name."""
         if self.tool.name == self.name:
             return self.tool
-        revision, described = self.tool.revision, self._described
+        revision, described = self.tool.revision, self._tool_view
         if described is None or described[0] is not revision:
             view = copy.copy(self.tool)
             view.name = self.name
-            self._described = described = (revision, view)
+            self._tool_view = described = (revision, view)
         return described[1]
 
 

@@ -85,7 +85,7 @@ class Groups:
         Raises:
             RegistrationError: A group does not exist, or `basic` would be deactivated.
         """
-        chosen = self.known(names)
+        chosen = self.require_names(names)
         if BASIC in chosen and not active:
             raise RegistrationError(f"the tool group {BASIC!r} is always active: leave it out")
         with self._lock:
@@ -108,7 +108,7 @@ class Groups:
         Raises:
             RegistrationError: A group does not exist, or is `basic`.
         """
-        chosen = self.known(names)
+        chosen = self.require_names(names)
         if BASIC in chosen:
             raise RegistrationError(f"the tool group {BASIC!r} cannot be removed: leave it out")
         with self._lock:
@@ -121,12 +121,12 @@ class Groups:
         Raises:
             RegistrationError: A group does not exist, or is `basic`.
         """
-        chosen = None if names is None else frozenset(self.known(names))
+        chosen = None if names is None else frozenset(self.require_names(names))
         if chosen is not None and BASIC in chosen:
             raise RegistrationError(f"the tool group {BASIC!r} is always active: leave it out")
         self.switchable = chosen
 
-    def known(self, names: Iterable[str]) -> list[str]:
+    def require_names(self, names: Iterable[str]) -> list[str]:
         """Returns the names as a list after checking that each group exists. A single text is one name.
 
         Raises:

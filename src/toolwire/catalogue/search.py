@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.terms import Sense, senses, terms
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.work_clock import WorkClock, WorkLimit
 
@@ -64,7 +64,7 @@ class ToolSearch:
             WorkLimit: The deadline of the call is over, or the search takes too long.
         """
         entries = tuple(self._entries() if among is None else among)
-        places = self._current(entries).ranked(query, WorkClock(len(query)))
+        places = self._current(entries).rank_positions(query, WorkClock(len(query)))
         named = [place for place, entry in enumerate(entries) if entry.name == query.strip()]
         return [entries[place] for place in dict.fromkeys([*named, *places])][:limit]
 
@@ -102,7 +102,7 @@ class _Index:
         self.documents = documents
         self._postings = _postings(documents)
 
-    def ranked(self, query: str, clock: WorkClock) -> list[int]:
+    def rank_positions(self, query: str, clock: WorkClock) -> list[int]:
         """Returns the positions of the matching tools, best first; ties keep their order."""
         scores: dict[int, float] = {}
         for sense in senses(query):
@@ -133,13 +133,13 @@ def _identity(key: _Key) -> tuple[str, int, int]:
 
 
 def _document(name: str, tool: Tool) -> _Document:
-    summary, detail = _parted(tool.description.strip())
-    parameters = " ".join(_parameter_texts(shared_input_schema(tool), PARAMETER_DEPTH))
+    summary, detail = _split_summary(tool.description.strip())
+    parameters = " ".join(_parameter_texts(input_schema_of(tool), PARAMETER_DEPTH))
     texts = (" ".join([name, tool.title or "", *sorted(tool.tags)]), summary, detail, parameters)
     return tuple(Counter(terms(text)) for text in texts)
 
 
-def _parted(description: str) -> tuple[str, str]:
+def _split_summary(description: str) -> tuple[str, str]:
     """Returns the first sentence and the rest."""
     end = _SENTENCE_END.search(description)
     return (description, "") if end is None else (description[: end.start()], description[end.end() :])

@@ -13,7 +13,7 @@ from toolwire.vocabulary.errors import DefinitionError
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class Seat:
+class Registration:
     """A place that its own catalogue changes, under that catalogue's lock. Any thread may read it without a lock."""
 
     __slots__ = ("base", "entry")
@@ -43,14 +43,14 @@ class Seat:
         self.entry = None
 
 
-class DrawnSeat:
+class DrawnRegistration:
     """A place of another catalogue, used in this one. A change made here does not affect the other catalogue."""
 
-    __slots__ = ("_adapt", "_change", "_made", "_reason", "_seat")
+    __slots__ = ("_adapt", "_change", "_made", "_reason", "_registration")
 
-    def __init__(self, seat: Seat, adapt: Callable[[Entry], Entry]) -> None:
+    def __init__(self, registration: Registration, adapt: Callable[[Entry], Entry]) -> None:
         """`adapt` converts the other catalogue's entry into this one's. It runs once for each entry put in there."""
-        self._seat = seat
+        self._registration = registration
         self._adapt = adapt
         self._change: Callable[[Tool], Tool] | None = None
         self._reason: str | None = None
@@ -59,23 +59,23 @@ class DrawnSeat:
     @property
     def entry(self) -> Entry | None:
         """The current entry, as in `Seat.entry`. This catalogue's reason takes precedence over the other's."""
-        there = self._seat.entry
+        there = self._registration.entry
         if there is None:
             return None
-        base, made = self._seat.base, self._made
+        base, made = self._registration.base, self._made
         if made is None or made[0] is not base:
             made = self._made = (base, self._make(base))
         reason = self._reason or there.disabled
         return made[1] if reason is None else replace(made[1], disabled=reason)
 
-    def is_of(self, seat: Seat) -> bool:
+    def is_of(self, registration: Registration) -> bool:
         """True if it follows exactly that place. A name that was removed and registered again has a new place."""
-        return self._seat is seat
+        return self._registration is registration
 
     @property
     def is_disabled_elsewhere(self) -> bool:
         """True if the other catalogue has disabled the tool. It cannot be enabled here then."""
-        there = self._seat.entry
+        there = self._registration.entry
         return there is not None and there.disabled is not None
 
     def disable(self, reason: str) -> None:
@@ -94,7 +94,7 @@ class DrawnSeat:
         Raises:
             DefinitionError: `change` does not accept the current tool. Nothing has changed then.
         """
-        base = self._seat.base
+        base = self._registration.base
         adapted = self._adapt(base)
         made = replace(adapted, tool=change(adapted.tool))
         self._change, self._made = change, (base, made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from toolwire.sandbox.child.failures.nearest_name import nearest_name as nearest
-from toolwire.vocabulary.texts.normal_forms import normalized
+from toolwire.vocabulary.texts.normal_forms import normalize_text
 
 __all__ = ["nearest", "skeleton", "suggestion"]
 
@@ -39,7 +39,7 @@ def skeleton(name: str) -> str:
     """Returns a text that is equal for names that look alike."""
     if name.isascii():
         return name.lower().translate(_LETTERS)
-    plain = normalized("NFKD", name).lower()
+    plain = normalize_text("NFKD", name).lower()
     # Translated twice: the Latin letter for a Cyrillic one may itself have a replacement.
     bare = "".join(character for character in plain if not unicodedata.combining(character))
     return bare.translate(_LETTERS).translate(_LETTERS)

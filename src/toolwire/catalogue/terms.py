@@ -69,7 +69,7 @@ def stem(word: str) -> str:
         return word
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = _undoubled(word[: -len(ending)]) if ending in ("ing", "ed") else word[: -len(ending)] + instead
+            word = _undouble(word[: -len(ending)]) if ending in ("ing", "ed") else word[: -len(ending)] + instead
             break
     for ending in ("ion", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -81,7 +81,7 @@ def stem(word: str) -> str:
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ss", "ss"), ("us", "us"), ("s", ""), ("ing", ""), ("ed", ""))
 
 
-def _undoubled(word: str) -> str:
+def _undouble(word: str) -> str:
     """Removes a doubled last letter: `stopp` loses its second p; `call` and `pass` stay."""
     doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
     return word[:-1] if doubled else word
@@ -119,7 +119,7 @@ def senses(query: str) -> Iterator[Sense]:
 def _chinese(run: str) -> Iterator[Sense]:
     """Yields a sense for each known word, for the text between known words, and for the pairs across their borders."""
     end = 0
-    for start, word in _known_words(run):
+    for start, word in _find_words(run):
         yield from _of_word(word)
         yield from _of_rest(run[end:start])
         if start:
@@ -128,7 +128,7 @@ def _chinese(run: str) -> Iterator[Sense]:
     yield from _of_rest(run[end:])
 
 
-def _known_words(run: str) -> Iterator[tuple[int, str]]:
+def _find_words(run: str) -> Iterator[tuple[int, str]]:
     """Yields the longest known words from left to right, each with its position."""
     known, start = same_sense(), 0
     while start < len(run):

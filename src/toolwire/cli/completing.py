@@ -34,7 +34,7 @@ def complete_reply_protocol(incomplete: str) -> list[str]:
     return _starting(incomplete, lambda: ("auto", *toolwire.protocols.names()))
 
 
-def known_statuses() -> list[str]:
+def log_statuses() -> list[str]:
     """Returns the values of STATUS in the log."""
     from toolwire.types import FailureKind
 
@@ -43,7 +43,7 @@ def known_statuses() -> list[str]:
 
 def complete_status(incomplete: str) -> list[str]:
     """Returns the values of STATUS in the log that begin like this."""
-    return _starting(incomplete, known_statuses)
+    return _starting(incomplete, log_statuses)
 
 
 def complete_tool(context: typer.Context, incomplete: str) -> list[str]:

@@ -33,7 +33,7 @@ class ConfigWatch:
         The function that it returns starts a thread, which calls `update` after each of them as long as the process
         runs. A file that cannot be used leaves all as it was; a line on stderr says so, and ends with `kept`.
         """
-        told, first = threading.Event(), _content(file)
+        told, first = threading.Event(), _read_content(file)
         self._told.append(told)
         call_on_hangup(lambda: [one.set() for one in self._told])
 
@@ -42,7 +42,7 @@ class ConfigWatch:
             while True:
                 is_told = told.wait(LOOK_S)
                 told.clear()
-                found = _content(file)
+                found = _read_content(file)
                 # Half of a TOML file may be valid, and lack what takes rights away: a change counts at its second look.
                 is_settled, seen = found == seen, found
                 if not is_told and (found == used or not is_settled):
@@ -58,7 +58,7 @@ class ConfigWatch:
         return lambda update: threading.Thread(target=run, args=(update,), name="toolwire-config", daemon=True).start()
 
 
-def _content(file: Path) -> bytes | None:
+def _read_content(file: Path) -> bytes | None:
     try:
         return file.read_bytes()
     except OSError:

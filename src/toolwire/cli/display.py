@@ -100,7 +100,7 @@ def whole(id: str) -> Text:
     return Text(one_line(id), no_wrap=False, overflow="fold")
 
 
-def cut(text: str) -> Text:
+def cut_cell(text: str) -> Text:
     """Returns the cell of a text in a column that wraps: it stays on one line and is cut to the width that is left."""
     return Text(one_line(text), no_wrap=True, overflow="ellipsis")
 

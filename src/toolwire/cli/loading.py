@@ -41,7 +41,7 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
         Stop: A source cannot be loaded, has no tools or an invalid tool, or two tools have the same name.
     """
     loaded = [(source, _load(source)) for source in dict.fromkeys(sources)]
-    registry = _brought(loaded)
+    registry = _find_registry(loaded)
     if registry is None:
         return _new_registry(loaded, approver)
     if approver is not None:
@@ -61,7 +61,7 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     return not any(problem.is_off for problem in problems)
 
 
-def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
+def _find_registry(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
     """Returns the registry that one of the modules defines. None if no module defines one."""
     found = {
         id(value): (source, value)
@@ -91,7 +91,7 @@ def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | No
 def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | None) -> toolwire.ToolRegistry:
     registry = toolwire.ToolRegistry(approver=approver)
     for source, module in loaded:
-        tools = _tools(module)
+        tools = _module_tools(module)
         if not tools:
             raise _unusable(
                 f"{source} has no tools", hint=f"{_near_misses(module)}{_import_hint(module)}{_WHAT_COUNTS}"
@@ -107,7 +107,7 @@ def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Approver | Non
     return registry
 
 
-def _tools(module: ModuleType) -> list[object]:
+def _module_tools(module: ModuleType) -> list[object]:
     """Returns the tools of a module in the order of their definition, each once.
 
     A function or class from which another tool was made is left out. `add = ...; spec = ToolSpec.from_function(add)` is
@@ -146,8 +146,8 @@ def _is_tool(value: object, module: ModuleType) -> bool:
     if isinstance(value, toolwire.ToolSpec | toolwire.BaseTool):
         return True
     if inspect.isfunction(value):
-        return _belongs(value, module) and bool(inspect.getdoc(value))
-    return _is_tool_class(value) and _belongs(value, module)
+        return _is_of_module(value, module) and bool(inspect.getdoc(value))
+    return _is_tool_class(value) and _is_of_module(value, module)
 
 
 def _is_raw_file_tool(value: object) -> bool:
@@ -161,7 +161,7 @@ def _is_tool_class(value: object) -> TypeGuard[type[toolwire.BaseTool]]:
     return inspect.isclass(value) and issubclass(value, toolwire.BaseTool) and not inspect.isabstract(value)
 
 
-def _belongs(value: object, module: ModuleType) -> bool:
+def _is_of_module(value: object, module: ModuleType) -> bool:
     """True if the module defines the value, or names it in `__all__`."""
     return hasattr(module, "__all__") or getattr(value, "__module__", None) == module.__name__
 
@@ -171,7 +171,7 @@ def _near_misses(module: ModuleType) -> str:
     names = [
         name
         for name, value in _public(module)
-        if inspect.isfunction(value) and _belongs(value, module) and not inspect.getdoc(value)
+        if inspect.isfunction(value) and _is_of_module(value, module) and not inspect.getdoc(value)
     ]
     return f"Without a docstring: {', '.join(names)}. " if names else ""
 
@@ -229,7 +229,7 @@ def _load_file(source: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise _failed(source, str(path), error) from error
+        raise _load_failure(source, str(path), error) from error
     return module
 
 
@@ -243,9 +243,9 @@ def _load_module(source: str) -> ModuleType:
         if error.name is not None and f"{source}.".startswith(f"{error.name}."):
             hint = "A file is given with its .py. Modules are looked for in this folder and where Python finds them."
             raise _unusable(f"there is no module {error.name}", hint=hint) from error
-        raise _failed(source, _origin(source), error) from error
+        raise _load_failure(source, _origin(source), error) from error
     except (Exception, SystemExit) as error:
-        raise _failed(source, _origin(source), error) from error
+        raise _load_failure(source, _origin(source), error) from error
 
 
 def _free_name(stem: str) -> str:
@@ -271,13 +271,15 @@ def _origin(name: str) -> str:
     return (spec.origin or "") if spec is not None else ""
 
 
-def _failed(source: str, file: str, error: BaseException) -> Stop:
+def _load_failure(source: str, file: str, error: BaseException) -> Stop:
     if isinstance(error, SyntaxError):
-        return _unusable(f"{_place(source, file, error.filename, error.lineno)}: {type(error).__name__}: {error.msg}")
+        return _unusable(
+            f"{_error_place(source, file, error.filename, error.lineno)}: {type(error).__name__}: {error.msg}"
+        )
     said = "".join(traceback.format_exception_only(error)).strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     own = [frame for frame in frames if frame.filename == file]
-    place = _place(source, file, own[-1].filename, own[-1].lineno) if own else source
+    place = _error_place(source, file, own[-1].filename, own[-1].lineno) if own else source
     if frames and own and frames[-1] is not own[-1]:
         said += f" (raised in {frames[-1].filename}, line {frames[-1].lineno})"
     if isinstance(error, SystemExit):
@@ -286,7 +288,7 @@ def _failed(source: str, file: str, error: BaseException) -> Stop:
     return _unusable(f"{place}: {said}")
 
 
-def _place(source: str, file: str, where: str | None, line: int | None) -> str:
+def _error_place(source: str, file: str, where: str | None, line: int | None) -> str:
     """Returns the place of an error, in the named file or in a file that it imports."""
     named = source if where is None or where == file else where
     return f"{named}, line {line}" if line is not None else named

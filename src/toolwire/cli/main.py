@@ -133,7 +133,7 @@ def execute(arguments: Sequence[str], output: Output) -> int:
     return code
 
 
-class _Said(logging.Handler):
+class _OutputHandler(logging.Handler):
     """A log handler that writes through `Output`, which escapes control characters on a terminal."""
 
     def __init__(self, output: Output, form: str) -> None:
@@ -154,7 +154,7 @@ def _show_warnings(output: Output) -> None:
     # The text of a warning already names its place.
     for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
         logger = logging.getLogger(name)
-        logger.addHandler(_Said(output, form))
+        logger.addHandler(_OutputHandler(output, form))
         logger.propagate = False
 
 

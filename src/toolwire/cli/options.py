@@ -59,7 +59,7 @@ AskOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 
-def _checked_timeout(seconds: float) -> float:
+def _check_timeout(seconds: float) -> float:
     if not 0 < seconds <= threading.TIMEOUT_MAX:
         raise typer.BadParameter(f"{seconds:g} is not a time to wait; write a number of seconds above 0")
     return seconds
@@ -70,7 +70,7 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout",
         metavar="SECONDS",
-        callback=_checked_timeout,
+        callback=_check_timeout,
         help="Give up after that long, tools included.",
     ),
 ]

@@ -119,12 +119,12 @@ class Output:
     def _json(self, value: Any, *, indent: int | None = None) -> str:
         """Returns JSON that keeps its value even when the terminal or the stream's encoding escapes characters."""
         text = json.dumps(value, ensure_ascii=False, indent=indent)
-        if self._passes(text):
+        if self._can_print(text):
             return text
         # Only JSON's own escapes keep the value. `json` leaves one control character, DEL, unescaped.
         return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
 
-    def _passes(self, text: str) -> bool:
+    def _can_print(self, text: str) -> bool:
         if self.is_terminal and _visible(text) != text:
             return False
         try:

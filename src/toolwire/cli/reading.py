@@ -18,11 +18,11 @@ def read_bytes(source: str, *, what: str) -> bytes:
         Stop: The file cannot be read, or is longer than `READ_LIMIT_BYTES`.
     """
     try:
-        content = _read(source)
+        content = _read_source(source)
     except OSError as error:
-        raise Stop(ExitCode.WRONG_USAGE, f"{what} {_named(source)} cannot be read: {error.strerror}") from error
+        raise Stop(ExitCode.WRONG_USAGE, f"{what} {_source_name(source)} cannot be read: {error.strerror}") from error
     if len(content) > READ_LIMIT_BYTES:
-        raise Stop(ExitCode.WRONG_USAGE, f"{what} {_named(source)} is longer than {READ_LIMIT_BYTES:,} bytes")
+        raise Stop(ExitCode.WRONG_USAGE, f"{what} {_source_name(source)} is longer than {READ_LIMIT_BYTES:,} bytes")
     return content
 
 
@@ -36,16 +36,16 @@ def read_text(source: str, *, what: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{what} {_named(source)} is not UTF-8: byte {error.start} is {content[error.start]:#04x}"
+        message = f"{what} {_source_name(source)} is not UTF-8: byte {error.start} is {content[error.start]:#04x}"
         raise Stop(ExitCode.WRONG_USAGE, message) from error
 
 
-def _read(source: str) -> bytes:
+def _read_source(source: str) -> bytes:
     if source == "-":
         return sys.stdin.buffer.read(READ_LIMIT_BYTES + 1)
     with Path(source).open("rb") as file:
         return file.read(READ_LIMIT_BYTES + 1)
 
 
-def _named(source: str) -> str:
+def _source_name(source: str) -> str:
     return "on standard input" if source == "-" else source

@@ -19,10 +19,10 @@ def as_json(result: toolwire.ToolResult) -> dict[str, Any]:
     return {
         "name": result.call.name if result.call is not None else "",
         "success": result.success,
-        "data": plain(result.data),
+        "data": json_or_repr(result.data),
         "text": result.text,
         "error": result.error,
-        "metadata": plain(metadata),
+        "metadata": json_or_repr(metadata),
         "failure": None
         if failure is None
         else {
@@ -30,7 +30,7 @@ def as_json(result: toolwire.ToolResult) -> dict[str, Any]:
             "hint": failure.hint,
             "path": failure.path,
             "retry": failure.retry,
-            "data": plain(failure.data),
+            "data": json_or_repr(failure.data),
         },
     }
 
@@ -69,7 +69,7 @@ def nothing_came(what: str, timeout_s: float, *, call: toolwire.ToolCall) -> too
     )
 
 
-def plain(value: Any) -> Any:
+def json_or_repr(value: Any) -> Any:
     """Returns the value as JSON types, or its `repr` if JSON cannot hold it."""
     try:
         return toolwire.ToolResult(success=True, data=value).to_dict()["data"]

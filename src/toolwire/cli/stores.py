@@ -39,7 +39,7 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
     Raises:
         Stop: The store does not exist, or cannot be used.
     """
-    url, prepared = _read(_url(named or os.environ.get(STORE_VARIABLE), make=make))
+    url, prepared = _split_prepared(_url(named or os.environ.get(STORE_VARIABLE), make=make))
     try:
         store = toolwire.Store.open(url, prepared=prepared)
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
@@ -53,7 +53,7 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
         raise unusable_store(error) from error
 
 
-def found_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Caller]:
+def find_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Caller]:
     """Returns the id, protocol and caller of the run with this id, or with an id that begins like this.
 
     Raises:
@@ -87,7 +87,7 @@ def _url(named: str | None, *, make: bool) -> str:
     return named if named and "://" in named else f"sqlite:///{path}"
 
 
-def _read(url: str) -> tuple[str, bool]:
+def _split_prepared(url: str) -> tuple[str, bool]:
     """Returns the URL without `prepared`, and the value of `prepared`.
 
     Raises:

@@ -93,7 +93,7 @@ def token_costs(registry: toolwire.ToolRegistry, protocol: str) -> TokenCosts:
     with wrong_usage(toolwire.ToolwireError):
         session = toolwire.Session(registry, protocol=protocol)
         counts = _load_tokenizers() or {ESTIMATE: estimate_tokens}
-        whole = _text(session.instructions)
+        whole = _description_text(session.instructions)
         tools = {tool.name: _count_each(counts, _tool_text(protocol, tool)) for tool in session.tools}
     sums = {name: sum(cost[name] for cost in tools.values()) for name in counts}
     total = sums if session.protocol.is_native else _count_each(counts, whole)
@@ -109,10 +109,10 @@ def estimate_tokens(text: str) -> int:
 
 def _tool_text(protocol: str, tool: Any) -> str:
     found = toolwire.protocols.get(protocol)
-    return _text(found.describe([tool]) if found.is_native else found.tools_text([tool]))
+    return _description_text(found.describe([tool]) if found.is_native else found.tools_text([tool]))
 
 
-def _text(described: str | Sequence[Any]) -> str:
+def _description_text(described: str | Sequence[Any]) -> str:
     return described if isinstance(described, str) else json.dumps(described, ensure_ascii=False)
 
 

@@ -100,7 +100,7 @@ def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -
         return frozenset()
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        return _types(_resolved(reference, root), root, depth + 1)
+        return _types(_resolve_reference(reference, root), root, depth + 1)
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
             members = cast("list[Mapping[str, Any]]", schema[key])
@@ -118,7 +118,7 @@ def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -
     return frozenset(_JSON_TYPES.values()) - {"string"}
 
 
-def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_reference(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Resolves a reference within the document. Returns an empty schema if the target does not exist."""
     found: object = root
     for part in unquote(reference).removeprefix("#").strip("/").split("/"):

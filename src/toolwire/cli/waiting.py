@@ -26,7 +26,7 @@ _LEAST_WAIT_S = 0.1
 """Minimum time in seconds between two looks at the clock while a question is open."""
 
 
-class Asking:
+class ConsoleAsker:
     """Asks the person at the terminal, and measures the time that the answers take."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def answer_nothing(request: toolwire.ApprovalRequest) -> None:
     """Leaves a call undecided, where no person is at a terminal. The result says so, and how to mend it."""
 
 
-def asking(ask: bool | None) -> Asking | None:
+def asking(ask: bool | None) -> ConsoleAsker | None:
     """Returns the approver at the terminal. None if no person is to be asked.
 
     Without `--ask` or `--no-ask` a person is asked if standard input and standard error are a terminal.
@@ -66,10 +66,10 @@ def asking(ask: bool | None) -> Asking | None:
     if ask and not is_terminal:
         message = "--ask needs a terminal at standard input and standard error"
         raise Stop(ExitCode.WRONG_USAGE, message, hint="Run it at a terminal, or decide by `toolwire approvals`.")
-    return Asking() if is_terminal and ask is not False else None
+    return ConsoleAsker() if is_terminal and ask is not False else None
 
 
-def within(seconds: float, work: Callable[[Future[T]], None], *, asking: Asking | None = None) -> T:
+def within(seconds: float, work: Callable[[Future[T]], None], *, asking: ConsoleAsker | None = None) -> T:
     """Returns the value that `work` puts into its future. The thread may still be cleaning up.
 
     The time that a person takes to answer does not count.
@@ -89,12 +89,12 @@ def within(seconds: float, work: Callable[[Future[T]], None], *, asking: Asking 
 
     thread = threading.Thread(target=run, name=_THREAD, daemon=True)
     thread.start()
-    result = _awaited(future, seconds, asking)
+    result = _wait_for(future, seconds, asking)
     thread.join(_TIDY_UP_S)
     return result
 
 
-def _awaited(future: Future[T], seconds: float, asking: Asking | None) -> T:
+def _wait_for(future: Future[T], seconds: float, asking: ConsoleAsker | None) -> T:
     left_s, counted_s = seconds, 0.0
     while True:
         try:

@@ -13,7 +13,7 @@ from toolwire.definition.schema_function import signature_of
 from toolwire.definition.shape import ParameterKind
 from toolwire.definition.tool import Tool
 from toolwire.definition.unreadable_returns import unreadable_return
-from toolwire.definition.words import shown
+from toolwire.definition.words import short_repr
 from toolwire.vocabulary.errors import DefinitionError
 
 
@@ -34,7 +34,7 @@ def chat_form(tool: Tool) -> dict[str, Any]:
 
     Its schemas have no titles.
     """
-    fields = {"name": tool.name, "description": tool.whole_description, "parameters": untitled(tool.input_schema)}
+    fields = {"name": tool.name, "description": tool.whole_description, "parameters": drop_titles(tool.input_schema)}
     return {"type": "function", "function": fields}
 
 
@@ -45,28 +45,30 @@ def read_chat_form(form: Any, label: str) -> ChatForm:
         DefinitionError: The form is neither nested nor flat.
     """
     if not isinstance(form, Mapping):
-        raise DefinitionError(f"{label}: json_schema={shown(form)} is not a dict: write {_FORM}")
+        raise DefinitionError(f"{label}: json_schema={short_repr(form)} is not a dict: write {_FORM}")
     whole = cast("Mapping[str, Any]", form)
     if whole.get("type") != "function":
         bare = " This looks like the parameters alone." if whole.get("type") == "object" else ""
         raise DefinitionError(f'{label}: json_schema lacks "type": "function": write {_FORM}.{bare}')
     inner = whole.get("function", whole)
     if not isinstance(inner, Mapping):
-        raise DefinitionError(f'{label}: "function" in json_schema must be a dict, not {shown(inner)}: write {_FORM}')
+        raise DefinitionError(
+            f'{label}: "function" in json_schema must be a dict, not {short_repr(inner)}: write {_FORM}'
+        )
     fields = cast("Mapping[str, Any]", inner)
     parameters = fields.get("parameters", _NO_PARAMETERS)
     if not isinstance(parameters, Mapping):
-        raise DefinitionError(f'{label}: "parameters" in json_schema must be a dict, not {shown(parameters)}')
+        raise DefinitionError(f'{label}: "parameters" in json_schema must be a dict, not {short_repr(parameters)}')
     return ChatForm(
-        name=_text(fields, "name", label),
-        description=_text(fields, "description", label),
+        name=_text_field(fields, "name", label),
+        description=_text_field(fields, "description", label),
         parameters=cast("Mapping[str, Any]", parameters),
     )
 
 
-def untitled(schema: dict[str, Any]) -> dict[str, Any]:
+def drop_titles(schema: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema without the keyword `title` at any depth. Properties of that name, and values, are kept."""
-    return {key: _untitled_under(key, value) for key, value in schema.items() if key != "title"}
+    return {key: _drop_titles_under(key, value) for key, value in schema.items() if key != "title"}
 
 
 _FORM = '{"type": "function", "function": {"name": ..., "description": ..., "parameters": {"type": "object", ...}}}'
@@ -78,26 +80,26 @@ _VALUES = frozenset({"default", "const", "enum", "examples", "example", "require
 """Keywords that hold values, which may look like schemas."""
 
 
-def _untitled_under(key: str, value: Any) -> Any:
+def _drop_titles_under(key: str, value: Any) -> Any:
     if key in _VALUES:
         return value
     if key in _BY_NAME and isinstance(value, dict):
         named = cast("dict[str, Any]", value)
         return {
-            name: untitled(cast("dict[str, Any]", node)) if isinstance(node, dict) else node
+            name: drop_titles(cast("dict[str, Any]", node)) if isinstance(node, dict) else node
             for name, node in named.items()
         }
     if isinstance(value, dict):
-        return untitled(cast("dict[str, Any]", value))
+        return drop_titles(cast("dict[str, Any]", value))
     if isinstance(value, list):
-        return [_untitled_under("", item) for item in cast("list[Any]", value)]
+        return [_drop_titles_under("", item) for item in cast("list[Any]", value)]
     return value
 
 
-def _text(fields: Mapping[str, Any], key: str, label: str) -> str:
+def _text_field(fields: Mapping[str, Any], key: str, label: str) -> str:
     value = fields.get(key) or ""
     if not isinstance(value, str):
-        raise DefinitionError(f"{label}: {key!r} in json_schema must be a string, not {shown(value)}")
+        raise DefinitionError(f"{label}: {key!r} in json_schema must be a string, not {short_repr(value)}")
     return value
 
 

@@ -10,14 +10,14 @@ from typing import Any, Literal, TypedDict, cast, get_args
 
 from toolwire.vocabulary.effects import UNDECLARED, Effect, Effects, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 Permission = Literal["auto", "confirm", "deny"]
 
 EFFECT_OPTIONS = ("effects", "idempotent", "labels", "reconcile", "effects_of")
 
 
-def declared(
+def check_effects(
     name: str,
     effects: Iterable[Effect] | None,
     idempotent: Idempotency,
@@ -105,7 +105,7 @@ class Published:
 NOTHING = Published()
 
 
-def published(
+def check_published_options(
     name: str,
     *,
     title: object = None,
@@ -181,12 +181,12 @@ def _json(name: str, option: str, value: Mapping[Any, Any]) -> dict[str, Any]:
         if not isinstance(key, str):
             raise DefinitionError(f"tool {name!r}: {option} has the key {key!r:.80}: write a string")
     try:
-        return plain(dict(value))
+        return plain_value(dict(value))
     except Unrepresentable as error:
         raise DefinitionError(f"tool {name!r}: {option} must be JSON: {error}") from error
 
 
-def checked_tags(name: str, tags: Iterable[str]) -> frozenset[str]:
+def check_tags(name: str, tags: Iterable[str]) -> frozenset[str]:
     """Returns the tags as a set.
 
     Raises:
@@ -197,7 +197,7 @@ def checked_tags(name: str, tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tags)
 
 
-def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def check_output_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a copy of the output schema.
 
     Raises:
@@ -208,7 +208,7 @@ def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return copy.deepcopy(dict(schema))
 
 
-def checked_permission(name: str, permission: object) -> Permission:
+def check_permission(name: str, permission: object) -> Permission:
     """Returns the permission as a word, from the word or from an enum member with that value.
 
     Raises:

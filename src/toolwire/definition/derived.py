@@ -21,14 +21,14 @@ def once_per_schema(make: Callable[[Tool], R]) -> Callable[[Tool], R]:
     """Decorator of a function that reads only the parameters of a tool. It runs once for each input schema."""
 
     @wraps(make)
-    def derived(tool: Tool) -> R:
-        values = tool.derived
+    def find_or_make(tool: Tool) -> R:
+        values = tool.value_cache
         found = values.get(make, MISSING)
         if found is MISSING:
             found = values[make] = make(tool)
         return found
 
-    return derived
+    return find_or_make
 
 
 def once_per_text(make: Callable[Concatenate[Tool, P], R]) -> Callable[Concatenate[Tool, P], R]:
@@ -38,26 +38,26 @@ def once_per_text(make: Callable[Concatenate[Tool, P], R]) -> Callable[Concatena
     """
 
     @wraps(make)
-    def derived(tool: Tool, *options: P.args, **named: P.kwargs) -> R:
+    def find_or_make(tool: Tool, *options: P.args, **named: P.kwargs) -> R:
         key: Hashable = (make, options, *named.items())
         told = tool.description
-        values: dict[Any, Any] = tool.derived
+        values: dict[Any, Any] = tool.value_cache
         found = values.get(key)
         if found is None or found[0] != told:
             found = values[key] = (told, make(tool, *options, **named))
         return found[1]
 
-    return derived
+    return find_or_make
 
 
 @once_per_schema
-def shared_input_schema(tool: Tool) -> dict[str, Any]:
+def input_schema_of(tool: Tool) -> dict[str, Any]:
     """Returns `tool.input_schema` without copying it for each reader."""
     return tool.input_schema
 
 
 @once_per_schema
-def shared_output_schema(tool: Tool) -> dict[str, Any] | None:
+def output_schema_of(tool: Tool) -> dict[str, Any] | None:
     """Returns `tool.output_schema` without copying it for each reader."""
     return tool.output_schema
 
@@ -65,4 +65,4 @@ def shared_output_schema(tool: Tool) -> dict[str, Any] | None:
 @once_per_schema
 def schema_with_root_fields(tool: Tool) -> dict[str, Any]:
     """Returns the shared input schema with the fields that its root combines (`with_root_fields`)."""
-    return with_root_fields(shared_input_schema(tool))
+    return with_root_fields(input_schema_of(tool))

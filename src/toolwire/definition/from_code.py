@@ -31,7 +31,7 @@ def from_code(code: str, func_name: str | None = None, env: Mapping[str, Any] | 
     except SyntaxError as error:
         raise DefinitionError(f"the code has a syntax error in line {error.lineno}: {error.msg}") from error
     except Exception as error:
-        line = _line(error)
+        line = _line_of_error(error)
         raise DefinitionError(f"the code failed in line {line}: {type(error).__name__}: {error}") from error
     return from_function(_function(names, func_name), **options)
 
@@ -44,7 +44,9 @@ def _function(names: Mapping[str, Any], func_name: str | None) -> types.Function
     }
     if func_name is not None:
         if func_name not in functions:
-            raise DefinitionError(f"the code defines no function {func_name!r}: {_listed(functions, func_name)}")
+            raise DefinitionError(
+                f"the code defines no function {func_name!r}: {_nearest_function(functions, func_name)}"
+            )
         return functions[func_name]
     public = {name: function for name, function in functions.items() if not name.startswith("_")}
     if len(public) != 1:
@@ -54,11 +56,11 @@ def _function(names: Mapping[str, Any], func_name: str | None) -> types.Function
     return next(iter(public.values()))
 
 
-def _listed(functions: Mapping[str, Any], func_name: str) -> str:
+def _nearest_function(functions: Mapping[str, Any], func_name: str) -> str:
     return nearest_hint(func_name, functions).replace("it takes", "it defines")
 
 
-def _line(error: BaseException) -> int | None:
+def _line_of_error(error: BaseException) -> int | None:
     places = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in places if frame.f_code.co_filename == _FILE]
     return lines[-1] if lines else None

@@ -11,14 +11,14 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast, get_args, get_origin
 
-from toolwire.definition.arguments.typing_forms import accepting_none, text_metadata
-from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, declared, published
+from toolwire.definition.arguments.typing_forms import accept_none, text_metadata
+from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, check_effects, check_published_options
 from toolwire.definition.docstring.docs import Docs, read_docstring
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.texts.annotation import annotation_text, is_object
-from toolwire.definition.texts.parameter_text import both, typed_text
+from toolwire.definition.texts.parameter_text import both, text_with_type
 from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.unreadable_returns import unreadable_return
 from toolwire.definition.words import nearest
@@ -87,8 +87,8 @@ def from_function(
         annotations=annotations,
         output_schema=output_schema,
         permission=permission,
-        published=published(known_as, title=title, meta=meta, icons=icons, version=version),
-        effects=declared(known_as, effects, idempotent, labels, reconcile, effects_of),
+        published=check_published_options(known_as, title=title, meta=meta, icons=icons, version=version),
+        effects=check_effects(known_as, effects, idempotent, labels, reconcile, effects_of),
         examples=examples or (),
     )
     tool.unreadable = unreadable_return(shape.signature.returns)
@@ -168,7 +168,7 @@ class FunctionShape:
             # Loaded here, as in `compile`.
             from toolwire.definition.arguments.function_form import misfit_of
 
-            check = self._misfits[name] = misfit_of(accepting_none(argument.annotation, argument.default))
+            check = self._misfits[name] = misfit_of(accept_none(argument.annotation, argument.default))
         return check(value)
 
     def takes(self, name: str) -> bool:
@@ -186,7 +186,7 @@ class FunctionShape:
             arguments=self.signature.arguments,
             hidden=hidden,
             never_given=frozenset(self.never_visible),
-            descriptions=self._described,
+            descriptions=self._describe_parameters,
         )
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
@@ -196,7 +196,7 @@ class FunctionShape:
 
     def output(self) -> OutputShape:
         """Returns the output that the return annotation declares."""
-        returns = _awaited(self.signature.returns)
+        returns = _type_after_await(self.signature.returns)
         text = annotation_text(returns)
         if _promises_nothing(returns):
             return OutputShape(schema=None, is_wrapped=False, annotation=text)
@@ -205,13 +205,13 @@ class FunctionShape:
         schema = output_schema(returns)
         if schema is None or is_object(returns):
             return OutputShape(schema=schema, is_wrapped=False, annotation=text)
-        return OutputShape(schema=_wrapped(schema), is_wrapped=True, annotation=text)
+        return OutputShape(schema=_wrap_in_result(schema), is_wrapped=True, annotation=text)
 
-    def _described(self) -> Mapping[str, str]:
+    def _describe_parameters(self) -> Mapping[str, str]:
         """Returns the docstring's text of each parameter. It begins with the type that only the docstring gives."""
         docs = self.docs()
         return {
-            argument.name: typed_text(
+            argument.name: text_with_type(
                 docs.types.get(argument.name, ""), docs.parameters.get(argument.name, ""), argument
             )
             for argument in self.signature.arguments
@@ -219,7 +219,7 @@ class FunctionShape:
 
     def _parameter(self, argument: Argument, schema: dict[str, Any]) -> Parameter:
         node: dict[str, Any] = schema["properties"].get(argument.name, {})
-        written = both(text_metadata(argument.annotation), self._described().get(argument.name, ""))
+        written = both(text_metadata(argument.annotation), self._describe_parameters().get(argument.name, ""))
         return Parameter(
             name=argument.name,
             program_name=program_parameter(argument.name),
@@ -228,7 +228,7 @@ class FunctionShape:
             default=_default(argument),
             schema=node,
             description=node.get("description", written),
-            annotation=annotation_text(accepting_none(argument.annotation, argument.default)),
+            annotation=annotation_text(accept_none(argument.annotation, argument.default)),
         )
 
 
@@ -295,7 +295,7 @@ _STREAMS = (
 )
 
 
-def _awaited(returns: Any) -> Any:
+def _type_after_await(returns: Any) -> Any:
     if get_origin(returns) is collections.abc.Awaitable:
         return get_args(returns)[0]
     if get_origin(returns) is collections.abc.Coroutine:
@@ -314,7 +314,7 @@ def _promises_nothing(returns: Any) -> bool:
     return isinstance(kind, type) and (issubclass(kind, ToolResult) or kind.__name__ == "ToolResponse")
 
 
-def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+def _wrap_in_result(schema: dict[str, Any]) -> dict[str, Any]:
     defs = schema.pop("$defs", None)
     whole: dict[str, Any] = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
     return {**whole, "$defs": defs} if defs else whole

@@ -10,9 +10,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from toolwire.definition.arguments.problems import Found, complaint, told, unexpected
-from toolwire.definition.arguments.problems import hidden as hidden_problem
-from toolwire.definition.declared import PublishedOptions, declared, published
+from toolwire.definition.arguments.problems import LazyProblem, as_lazy_problem, complaint, unknown_problem
+from toolwire.definition.arguments.problems import problem_of_hidden as hidden_problem
+from toolwire.definition.declared import PublishedOptions, check_effects, check_published_options
 from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.json_schema.current_draft import read_outside_forms
 from toolwire.definition.json_schema.required_defaults import RequiredDefaults
@@ -29,13 +29,13 @@ from toolwire.definition.schema_function import (
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.texts.annotation import schema_text
-from toolwire.definition.texts.outside_texts import told_schema, told_text
+from toolwire.definition.texts.outside_texts import clean_schema, clean_text
 from toolwire.definition.tool import Check, Permission, Tool
-from toolwire.definition.words import bounded, expected_one, shown
+from toolwire.definition.words import describe_one_value, limit_references, short_repr
 from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 if TYPE_CHECKING:
     from toolwire.definition.json_schema.validator import Validator
@@ -81,7 +81,11 @@ def from_schema(
             check_limits(given_schema, label, place=place)
     exact = told = _object_schema(input_schema, label)
     if is_outside:
-        told, title, description = told_schema(exact, label), _told(title) or None, _told(description)
+        told, title, description = (
+            clean_schema(exact, label),
+            _clean_if_text(title) or None,
+            _clean_if_text(description),
+        )
     shape = SchemaShape(label, exact, output_schema, signature, given, told=told, is_outside=is_outside)
     return Tool(
         name=name,
@@ -95,8 +99,8 @@ def from_schema(
         annotations=annotations,
         output_schema=shape.told_output,
         permission=permission,
-        published=published(name, title=title, **extras),
-        effects=declared(name, effects, idempotent, labels, reconcile, effects_of),
+        published=check_published_options(name, title=title, **extras),
+        effects=check_effects(name, effects, idempotent, labels, reconcile, effects_of),
         examples=examples or (),
         check=check,
         is_outside=is_outside,
@@ -131,7 +135,10 @@ class SchemaShape:
         self.told_output, self._output_check = output_schema, None
         """The output schema as models read it."""
         if is_outside and output_schema is not None:
-            self.told_output, self._output_check = told_schema(output_schema, label), output_check(output_schema, label)
+            self.told_output, self._output_check = (
+                clean_schema(output_schema, label),
+                output_check(output_schema, label),
+            )
         self._signature = signature
         # A stranger's names are numbered, because its user cannot rename them.
         if not is_outside:
@@ -159,7 +166,7 @@ class SchemaShape:
         if name not in properties:
             return None
         try:
-            written = {name: plain(value)}
+            written = {name: plain_value(value)}
         except Unrepresentable:
             return None
         from toolwire.definition.json_schema.validator import Validator
@@ -168,9 +175,8 @@ class SchemaShape:
         schema = {**kept, "type": "object", "properties": {name: properties[name]}}
         if next(iter(Validator(schema, self._patterns, self._label).problems(written)), None) is None:
             return None
-        return (
-            f"is of type {type(value).__name__} and does not fit: it must be {expected_one(properties[name], schema)}"
-        )
+        wanted = describe_one_value(properties[name], schema)
+        return f"is of type {type(value).__name__} and does not fit: it must be {wanted}"
 
     def takes(self, name: str) -> bool:
         """True if the function takes this name."""
@@ -194,7 +200,7 @@ class SchemaShape:
             label=self._label,
         )
 
-    @bounded
+    @limit_references
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """Returns the parameters, required ones first so that they form a Python signature.
 
@@ -259,18 +265,20 @@ class SchemaForm:
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
         """Returns the arguments as JSON types with defaults filled in, or all problems."""
-        problems = [told(hidden_problem(name)) for name in arguments if name in self._never_given]
+        problems = [as_lazy_problem(hidden_problem(name)) for name in arguments if name in self._never_given]
         values: dict[str, Any] = {}
         for name, value in arguments.items():
             if name in self._never_given:
                 continue
             if self._takable is not None and name not in self._takable:
-                problems.append(Found(str(name), partial(unexpected, str(name), str(name), self._properties)))
+                problems.append(
+                    LazyProblem(str(name), partial(unknown_problem, str(name), str(name), self._properties))
+                )
                 continue
             try:
-                values[name] = plain(value)
+                values[name] = plain_value(value)
             except Unrepresentable as error:
-                problems.append(told(_unrepresentable(name, value, error)))
+                problems.append(as_lazy_problem(_unrepresentable(name, value, error)))
         filled = self._required_defaults.fill_in(values)
         with closing(self._validator.problems(values)) as found:
             wrong = complaint(chain(problems, found))
@@ -312,7 +320,7 @@ def output_check(schema: Mapping[str, Any], label: str) -> Callable[[Any], str |
 
     def misfit(data: Any) -> str | None:
         try:
-            written = plain(data)
+            written = plain_value(data)
         except Unrepresentable:
             # The last step before the result is returned says so.
             return None
@@ -326,19 +334,19 @@ def output_check(schema: Mapping[str, Any], label: str) -> Callable[[Any], str |
     return misfit
 
 
-def _told(text: Any) -> Any:
+def _clean_if_text(text: Any) -> Any:
     """Cleans an outside author's text. A callable description is the host's own and stays as it is."""
-    return told_text(text) if isinstance(text, str) else text
+    return clean_text(text) if isinstance(text, str) else text
 
 
 def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, Any]:
     if schema is None:
         return {"type": "object", "properties": {}}
     if not isinstance(cast("object", schema), Mapping):
-        raise DefinitionError(f"{label}: input_schema must be a JSON schema as a dict, not {shown(schema)}")
+        raise DefinitionError(f"{label}: input_schema must be a JSON schema as a dict, not {short_repr(schema)}")
     copied = read_outside_forms(copy.deepcopy(dict(schema)))
     if copied.setdefault("type", "object") != "object":
-        raise DefinitionError(f'{label}: input_schema must have "type": "object", not {shown(copied["type"])}')
+        raise DefinitionError(f'{label}: input_schema must have "type": "object", not {short_repr(copied["type"])}')
     return copied
 
 
@@ -363,5 +371,5 @@ def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
 
 
 def _unrepresentable(name: str, value: Any, error: Unrepresentable) -> ArgumentProblem:
-    message = f"{name!r} must be JSON, not {shown(value)}: {error}."
+    message = f"{name!r} must be JSON, not {short_repr(value)}: {error}."
     return ArgumentProblem(path=name, kind="invalid", message=message)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolwire.definition.binding import Binding, States
-from toolwire.definition.declared import checked_permission
+from toolwire.definition.declared import check_permission
 from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.from_schema import SchemaShape
 from toolwire.definition.json_schema.schema_limits import check_limits
@@ -66,7 +66,7 @@ class LiveTool(Tool):
         Raises:
             DefinitionError: The value is not a permission.
         """
-        return checked_permission(self.name, self._author.permission)
+        return check_permission(self.name, self._author.permission)
 
     @permission.setter
     def permission(self, given: Permission) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -91,7 +91,7 @@ class LiveTool(Tool):
         Raises:
             DefinitionError: The object's current permission or parameters are unusable.
         """
-        checked_permission(self.name, self._author.permission)
+        check_permission(self.name, self._author.permission)
         self._refresh()
         return super().validate(arguments, states)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.json_schema.accepted_types import json_type
 from toolwire.definition.shape import MISSING
-from toolwire.definition.words import bounded, flattened
+from toolwire.definition.words import flatten_schema, limit_references
 from toolwire.vocabulary.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def _property(parameter: ToolParameter, label: str) -> dict[str, Any]:
     return found
 
 
-@bounded
+@limit_references
 def parameters_of(tool: Tool) -> list[ToolParameter]:
     """Returns the parameters that a model can give, in the schema's order.
 
     `type` is one of the six words of `ToolParameter`; alternatives read as `integer or string`. `any` accepts every
     value, and `null` accepts only None. A parameter without a default has None as its `default`.
     """
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     known = {parameter.name: parameter for parameter in tool.visible_parameters}
     return [
         ToolParameter(
@@ -97,7 +97,7 @@ _DEPTH_LIMIT = 8
 
 def _types(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH_LIMIT) -> list[str]:
     """Lists the types that the schema allows. Empty if it allows all. `null` is listed only on its own."""
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     choices = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
     if choices is not None:
         found = list(map(json_type, choices))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.words import limit_references, resolve
 
 FIELDS_LIMIT = 5_000
 """Maximum number of fields and schemas that are looked at. The texts of a larger tool are cut anyway."""
@@ -28,7 +28,7 @@ def with_root_fields(schema: dict[str, Any]) -> dict[str, Any]:
 
     The parts of `allOf` are merged. The fields of `anyOf` and `oneOf` are joined, and all of them are optional.
     """
-    return _combined(schema) if any(key in schema for key in _COMBINING) else schema
+    return _combine_fields(schema) if any(key in schema for key in _COMBINING) else schema
 
 
 @dataclass(slots=True)
@@ -38,8 +38,8 @@ class _RootFields:
     required: list[str] = field(default_factory=list[str])
 
 
-@bounded
-def _combined(schema: dict[str, Any]) -> dict[str, Any]:
+@limit_references
+def _combine_fields(schema: dict[str, Any]) -> dict[str, Any]:
     found, left = _RootFields(), FIELDS_LIMIT
     waiting: list[tuple[Any, bool, int]] = [(schema, True, 0)]
     while waiting and left > 0:
@@ -53,7 +53,7 @@ def _combined(schema: dict[str, Any]) -> dict[str, Any]:
             waiting.extend((part, is_part and is_certain, level + 1) for part, is_part in _parts(keyed, schema))
     kept = {key: value for key, value in schema.items() if key not in _COMBINING}
     required = [name for name in dict.fromkeys(found.required) if name in found.certain]
-    return kept | {"properties": _joined(found)} | ({"required": required} if required else {})
+    return kept | {"properties": _join_forms(found)} | ({"required": required} if required else {})
 
 
 def _take(node: Mapping[str, Any], found: _RootFields, limit: int, *, is_certain: bool) -> int:
@@ -80,7 +80,7 @@ def _parts(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[tuple[A
             yield part, key == "allOf"
 
 
-def _joined(found: _RootFields) -> dict[str, Any]:
+def _join_forms(found: _RootFields) -> dict[str, Any]:
     """Returns one schema for each field."""
     fields = dict[str, Any]()
     for name in (*found.certain, *found.possible):

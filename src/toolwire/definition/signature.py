@@ -142,12 +142,12 @@ def _unbound_from(function: Any) -> str:
     if first is None or first.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
         return ""
     # In its class's body the class does not exist yet. Later a static method is told apart by its entry there.
-    entry = inspect.getattr_static(_found(path, function.__module__), name, None)
+    entry = inspect.getattr_static(_find_in_module(path, function.__module__), name, None)
     is_method = entry is function or (entry is None and first.name in ("self", "cls"))
     return owner if is_method or (first.name == "self" and not isinstance(entry, staticmethod)) else ""
 
 
-def _found(path: str, module: str) -> Any:
+def _find_in_module(path: str, module: str) -> Any:
     """Returns the object of that dotted name in the module, or None."""
     found: Any = sys.modules.get(module)
     for name in path.split("."):

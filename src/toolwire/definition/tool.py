@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from toolwire.definition.arguments.canonical import canonical, typed
-from toolwire.definition.arguments.proposals import told_proposals
+from toolwire.definition.arguments.canonical import arguments_with_types, canonical
+from toolwire.definition.arguments.proposals import add_proposals
 from toolwire.definition.binding import Binding, Bindings, States
 from toolwire.definition.declared import (
     NOTHING,
     Permission,
     Published,
-    checked_output,
-    checked_permission,
-    checked_tags,
+    check_output_schema,
+    check_permission,
+    check_tags,
 )
 from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.naming import check_name
@@ -53,8 +53,8 @@ __all__ = [
     "Permission",
     "Tool",
     "Validated",
+    "arguments_with_types",
     "canonical",
-    "typed",
 ]
 
 _LOG = logging.getLogger("toolwire.tools")
@@ -120,10 +120,10 @@ class Tool:
         """True if the function is annotated to return a `concurrent.futures.Future`. It must not block then."""
         self.context_parameter = None if signature is None else signature.context
         """The parameter that receives the `CallContext`, or None."""
-        self.tags = checked_tags(name, tags)
+        self.tags = check_tags(name, tags)
         self.annotations: Mapping[str, Any] = dict(annotations or {})
         """Hints in the form of MCP's tool annotations."""
-        self.permission: Permission = checked_permission(name, permission)
+        self.permission: Permission = check_permission(name, permission)
         """The permission that applies if no rule decides."""
         self.examples = tuple(examples)
         """Example uses, as the author gave them."""
@@ -138,12 +138,12 @@ class Tool:
         self.shape = shape
         """The parameters and the output, before any binding."""
         self._docs, self._description = docs, description
-        self._output_schema = None if output_schema is None else checked_output(name, output_schema)
+        self._output_schema = None if output_schema is None else check_output_schema(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None
         self._output_read: OutputShape | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
-        self._derived: tuple[Form, str, dict[Any, Any]] | None = None
+        self._value_cache: tuple[Form, str, dict[Any, Any]] | None = None
         self._digest: tuple[tuple[Form, str, str, str | None], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", shape=shape)
         """The parameters that the host fills in, and the sources of their values."""
@@ -190,7 +190,7 @@ class Tool:
         Raises:
             DefinitionError: A visible parameter cannot be described to a model.
         """
-        return _told(self._form().input_schema)
+        return _encodable_copy(self._form().input_schema)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
@@ -199,7 +199,7 @@ class Tool:
         The caller may change this copy.
         """
         given = self._output.schema if self._output_schema is None else self._output_schema
-        return None if given is None else _told(given)
+        return None if given is None else _encodable_copy(given)
 
     @property
     def is_wrapped_output(self) -> bool:
@@ -246,11 +246,11 @@ class Tool:
         return self._form()
 
     @property
-    def derived(self) -> dict[Any, Any]:
+    def value_cache(self) -> dict[Any, Any]:
         """The values that `definition.derived` made for the current parameters. A change begins with none."""
-        form, derived = self._form(), self._derived
+        form, derived = self._form(), self._value_cache
         if derived is None or derived[0] is not form or derived[1] != self.name:
-            self._derived = derived = (form, self.name, dict[Any, Any]())
+            self._value_cache = derived = (form, self.name, dict[Any, Any]())
         return derived[2]
 
     def verify(self) -> None:
@@ -275,7 +275,7 @@ class Tool:
             compiled = self._compile()
         form, bindings = compiled
         given = cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments)
-        values = told_proposals(form.read(given), given, form.read)
+        values = add_proposals(form.read(given), given, form.read)
         if bindings or self.check is not None:
             return self._bind_and_check(values, form, bindings, states)
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
@@ -331,12 +331,12 @@ class Tool:
         Raises:
             BindingError: The function takes no such parameter.
         """
-        preset = self.reshaped(self.shape)
+        preset = self.with_shape(self.shape)
         for name, value in presets.items():
             preset.bindings.preset(name, value, is_more=self.shape.takes(name))
         return preset
 
-    def reshaped(self, shape: Shape) -> Tool:
+    def with_shape(self, shape: Shape) -> Tool:
         """Returns this tool with another shape. It has the current bindings of this one and reads its state."""
         bindings = Bindings(label=f"tool {self.name!r}", shape=shape, state_of=self.bindings)
         bindings.current = self.bindings.current
@@ -344,9 +344,9 @@ class Tool:
         vars(view).update(shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)
         return view
 
-    def described_as(self, description: str) -> Tool:
+    def with_description(self, description: str) -> Tool:
         """Returns this tool with another description."""
-        view = self.reshaped(self.shape)
+        view = self.with_shape(self.shape)
         vars(view).update(_description=description)
         return view
 
@@ -376,18 +376,18 @@ class Tool:
             return Invalid(problems=problems)
         complaint = self.check({**values, **bound}) if self.check is not None else None
         if complaint is not None:
-            return Invalid(problems=(_refusal(self.name, complaint),))
+            return Invalid(problems=(_problem_of_complaint(self.name, complaint),))
         return Validated(values, bound, form)
 
 
-def _told(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _encodable_copy(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a copy of the schema that JSON can hold."""
     copied = copy.deepcopy(dict(schema))
     tell_odd_defaults(copied)
     return encodable(copied)
 
 
-def _refusal(name: str, complaint: object) -> ArgumentProblem:
+def _problem_of_complaint(name: str, complaint: object) -> ArgumentProblem:
     if not isinstance(complaint, str) or not complaint.strip():
         raise DefinitionError(
             f"tool {name!r}: validate_params returned {complaint!r:.80}: return None, or the text that the model reads"

@@ -68,10 +68,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _LEFT: ContextVar[list[int] | None] = ContextVar("left", default=None)
-"""Number of references that may still be followed, in a list of one; None outside of `bounded`."""
+"""Number of references that may still be followed, in a list of one; None outside of `limit_references`."""
 
 
-def bounded(function: Callable[P, R]) -> Callable[P, R]:
+def limit_references(function: Callable[P, R]) -> Callable[P, R]:
     """Limits the references followed inside the function to `REFERENCES_LIMIT`, including those of inner calls.
 
     Beyond the limit a reference reads as an empty schema, because a few lines of definitions can expand to billions.
@@ -90,15 +90,15 @@ def bounded(function: Callable[P, R]) -> Callable[P, R]:
     return within
 
 
-@bounded
-def expected(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
+@limit_references
+def describe_values(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
     """Describes the values that a schema accepts, in JSON Schema's words: `array of integer`, `one of 'a', 'b'`."""
     return " or ".join(_options(schema, root, depth))
 
 
-@bounded
-def expected_one(schema: Any, root: Mapping[str, Any]) -> str:
-    """Describes one value for a sentence: as `expected`, with articles, such as `an integer or null`."""
+@limit_references
+def describe_one_value(schema: Any, root: Mapping[str, Any]) -> str:
+    """Describes one value for a sentence: as `describe_values`, with articles, such as `an integer or null`."""
     return " or ".join(f"{_ARTICLES.get(one.partition(' ')[0], '')}{one}" for one in _options(schema, root, 4))
 
 
@@ -112,7 +112,7 @@ def _options(schema: Any, root: Mapping[str, Any], depth: int) -> list[str]:
     kinds = node.get("type")
     if isinstance(kinds, list):
         return [text for kind in cast("list[str]", kinds) for text in _options({**node, "type": kind}, root, depth)]
-    return [_typed(kinds, node, root, depth)]
+    return [_type_words(kinds, node, root, depth)]
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +131,12 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
             left[0] -= 1
             if left[0] < 0:
                 return {}
-        schema = pointed(str(node["$ref"]), root)
+        schema = resolve_pointer(str(node["$ref"]), root)
     return {}
 
 
-@bounded
-def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str, Any]:
+@limit_references
+def flatten_schema(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str, Any]:
     """Returns the schema with references followed and the parts of `allOf` merged.
 
     If two parts set the same keyword, the later one counts, except that properties and required names are combined.
@@ -147,7 +147,7 @@ def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str,
         return node
     whole: dict[str, Any] = {}
     own = {key: value for key, value in node.items() if key != "allOf"}
-    for part in [*(flattened(one, root, depth - 1) for one in parts), own]:
+    for part in [*(flatten_schema(one, root, depth - 1) for one in parts), own]:
         properties = {**whole.get("properties", {}), **part.get("properties", {})}
         required = [*whole.get("required", []), *part.get("required", [])]
         whole |= part
@@ -156,7 +156,7 @@ def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str,
     return whole
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Returns the value as text, short enough for a message."""
     text = _short.repr(value)
     return text if len(text) <= SHOWN_LIMIT else f"{text[: SHOWN_LIMIT - 3]}..."
@@ -188,10 +188,10 @@ def nearest_hint(name: str, names: Iterable[str]) -> str:
     if not names:
         return "it takes none"
     more = f", ... ({len(names)} in all)" if len(names) > _CHOICES_LIMIT else ""
-    return f"it takes {', '.join(shown(known) for known in names[:_CHOICES_LIMIT])}{more}"
+    return f"it takes {', '.join(short_repr(known) for known in names[:_CHOICES_LIMIT])}{more}"
 
 
-def _typed(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+def _type_words(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     if kind == "array" and depth:
         return _array(node, root, depth)
     if kind == "object":
@@ -205,9 +205,9 @@ def _typed(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: i
 
 def _array(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     if "prefixItems" in node:
-        items = [expected(item, root, depth - 1) for item in node["prefixItems"]]
+        items = [describe_values(item, root, depth - 1) for item in node["prefixItems"]]
         return f"array of [{', '.join(items)}]"
-    inner = expected(node.get("items"), root, depth - 1)
+    inner = describe_values(node.get("items"), root, depth - 1)
     return ("array" if inner == "any value" else f"array of {inner}") + _bounds(node, "array")
 
 
@@ -228,12 +228,12 @@ def _bound(text: str, limit: Any) -> str:
 
 def _choice(values: Sequence[Any]) -> str:
     if len(values) == 1:
-        return shown(values[0])
-    listed = ", ".join(shown(value) for value in values[:_CHOICES_LIMIT])
+        return short_repr(values[0])
+    listed = ", ".join(short_repr(value) for value in values[:_CHOICES_LIMIT])
     return f"one of {listed}" + (", ..." if len(values) > _CHOICES_LIMIT else "")
 
 
-def pointed(reference: str, root: Mapping[str, Any]) -> Any:
+def resolve_pointer(reference: str, root: Mapping[str, Any]) -> Any:
     """Returns the target of a reference within the document, by its JSON pointer. None if it leads nowhere."""
     if reference != "#" and not reference.startswith("#/"):
         return None

@@ -9,7 +9,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.invocation.batch import needs_loop
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.scope import Scope, ended
+from toolwire.invocation.scope import Scope, require_result
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
@@ -21,7 +21,7 @@ def new_scope(catalogue: Catalogue) -> Scope:
     return Scope(catalogue=catalogue, ports=BlockingPorts(default_runtime()))
 
 
-def awaited(scope: Scope, **changes: Any) -> Scope:
+def async_scope(scope: Scope, **changes: Any) -> Scope:
     """Returns the scope of awaited calls with the same settings, except for the given changes."""
     # Import asyncio here: only callers with a loop need it.
     from toolwire.invocation.asynchronous import AsynchronousPorts
@@ -34,6 +34,6 @@ def call_blocking(call: ToolCall, scope: Scope) -> ToolResult:
     waits.
     """
     if needs_loop((call,), scope):
-        later = awaited(scope)
-        return ended(scope.runtime.portal.run(lambda: invoke(call, later)))
-    return ended(step(invoke(call, scope)))
+        later = async_scope(scope)
+        return require_result(scope.runtime.portal.run(lambda: invoke(call, later)))
+    return require_result(step(invoke(call, scope)))

@@ -26,32 +26,32 @@ _OPENS = frozenset({"{", "[", "`"})
 def host_call(
     name: str, arguments: Mapping[str, Any] | None, tools: Catalogue | Selection, *, is_guessed: bool = False
 ) -> ToolCall:
-    """Returns a call that a host makes by name. `is_guessed` is as in `fitted`."""
+    """Returns a call that a host makes by name. `is_guessed` is as in `fit_arguments`."""
     entry = tools.find(name)
     if arguments and entry is not None:
-        arguments = fitted(arguments, entry.tool, is_guessed=is_guessed)
+        arguments = fit_arguments(arguments, entry.tool, is_guessed=is_guessed)
     return ToolCall(name, arguments, id=new_id("r"))
 
 
-def fitted(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool = False) -> Mapping[str, Any]:
+def fit_arguments(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool = False) -> Mapping[str, Any]:
     """Returns the arguments with JSON texts decoded where the tool takes a list or an object and no text.
 
     `is_guessed` says that they may come from a text that was read without the tool: a number is then also taken for a
     text and a text for a number, where the tool takes nothing else. The repairs are logged.
     """
-    given, problems = _fitted(arguments, tool, is_guessed=is_guessed)
+    given, problems = _fit_and_report(arguments, tool, is_guessed=is_guessed)
     for problem in problems:
         _LOG.info("%s: %s: %s", tool.name, problem.place, problem.message)
     return given
 
 
-def decoded_call(call: ToolCall, tools: Catalogue | Selection) -> ToolCall:
-    """Returns the call of a model or a client, with its arguments `fitted`."""
+def decode_call(call: ToolCall, tools: Catalogue | Selection) -> ToolCall:
+    """Returns the call of a model or a client, with its arguments `fit_arguments`."""
     entry = tools.find(call.name)
-    return call if entry is None else replace(call, arguments=fitted(call.arguments, entry.tool))
+    return call if entry is None else replace(call, arguments=fit_arguments(call.arguments, entry.tool))
 
 
-def _fitted(
+def _fit_and_report(
     arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool
 ) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
     is_written = isinstance(arguments, WrittenArguments)
@@ -75,12 +75,14 @@ def _may_change(value: object, *, is_any: bool) -> bool:
     return is_any and type(value) in _SCALARS
 
 
-def decoded_reply(reply: Reply, tools: Catalogue | Selection) -> Reply:
+def decode_reply(reply: Reply, tools: Catalogue | Selection) -> Reply:
     """Returns a reply that a host or a client made, with the JSON texts of its calls decoded and reported."""
     calls, problems = list[ToolCall](), list(reply.problems)
     for call in reply.calls:
         entry = tools.find(call.name)
-        given, found = (call.arguments, ()) if entry is None else _fitted(call.arguments, entry.tool, is_guessed=False)
+        given, found = (
+            (call.arguments, ()) if entry is None else _fit_and_report(call.arguments, entry.tool, is_guessed=False)
+        )
         calls.append(call if given is call.arguments else replace(call, arguments=given))
         problems += found
     return replace(reply, calls=tuple(calls), problems=tuple(problems)) if calls != list(reply.calls) else reply

@@ -73,7 +73,7 @@ class McpConnections:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
         from toolwire.mcp.config import McpServerProblem
-        from toolwire.mcp.pins import McpPins, checked_accept
+        from toolwire.mcp.pins import McpPins, require_accept
 
         found = [*problems]
         errors = _connected(server.client for server in servers)
@@ -94,7 +94,7 @@ class McpConnections:
                         is_wrapped=True,
                         options=options,
                         pins=McpPins(pins),
-                        accept=checked_accept(accept),
+                        accept=require_accept(accept),
                     )
                 )
                 self._entries[client.name] = server.entry
@@ -143,7 +143,7 @@ class McpConnections:
 
     def _watch_pins(self, offer: Offer) -> None:
         """Looks at the file of pins as long as tools wait: another process may accept them."""
-        if offer.pins.path is None or not offer.waits or offer.is_watched:
+        if offer.pins.path is None or not offer.has_waiting_tools or offer.is_watched:
             return
         # The thread must not keep this object alive.
         watches, take_again = weakref.WeakMethod(self._watches), weakref.WeakMethod(self._take_again)
@@ -156,7 +156,7 @@ class McpConnections:
 
     def _watches(self, offer: Offer) -> bool:
         with self._lock:
-            offer.is_watched = offer.waits and self._offers.get(offer.client.name) is offer
+            offer.is_watched = offer.has_waiting_tools and self._offers.get(offer.client.name) is offer
             return offer.is_watched
 
     def remove(self, names: Iterable[str]) -> Done:
@@ -174,9 +174,9 @@ class McpConnections:
             for entry in list(catalogue):
                 if server_of(entry) == name:
                     catalogue.remove(entry.name)
-            for entry in list(catalogue.beside):
+            for entry in list(catalogue.server_requests):
                 if entry.name.startswith(f"{name}/"):
-                    catalogue.beside.remove(entry.name)
+                    catalogue.server_requests.remove(entry.name)
             self._entries.pop(name, None)
             _close(self._offers.pop(name).client)
         return Done()

@@ -45,7 +45,7 @@ class Offer:
     """True if a thread looks at the file of pins."""
 
     @property
-    def waits(self) -> bool:
+    def has_waiting_tools(self) -> bool:
         """True if tools wait until their definitions are accepted."""
         return bool(self._off)
 
@@ -55,22 +55,22 @@ class Offer:
         Raises:
             ConfigurationError: A chosen tool is missing, a rule fits none of its calls, or the pins cannot be used.
         """
-        waiting = self._waiting()
-        found = self._entries(self._chosen(is_first=True))
+        waiting = self._find_waiting()
+        found = self._entries(self._choose_tools(is_first=True))
         requests = self._requests()
         refuse_wrong_rules(scope.policy, [*found, *requests], is_whole=False, came_later=True)
         written = _provider_names(scope.catalogue)
         for entry in found:
             self._add(scope.catalogue, entry, waiting, written)
-        scope.catalogue.beside.add_all(requests)
+        scope.catalogue.server_requests.add_all(requests)
         self._offered = frozenset(entry.name for entry in found)
 
     def take_again(self, scope: Scope) -> None:
         """Makes the registered tools those that the server has now. A tool that is unchanged stays as it is."""
-        catalogue, waiting = scope.catalogue, self._waiting()
+        catalogue, waiting = scope.catalogue, self._find_waiting()
         written = _provider_names(catalogue)
         before = {entry.name: entry for entry in catalogue if server_of(entry) == self.client.name}
-        found = {entry.name: entry for entry in self._entries(self._chosen())}
+        found = {entry.name: entry for entry in self._entries(self._choose_tools())}
         for name in before.keys() - found.keys():
             catalogue.remove(name)
         for name, entry in found.items():
@@ -94,7 +94,7 @@ class Offer:
         self._offered = frozenset(found)
         self._switch(catalogue, waiting)
 
-    def _waiting(self) -> dict[str, Wait]:
+    def _find_waiting(self) -> dict[str, Wait]:
         """Returns the registered names of the tools whose definitions are not accepted."""
         from toolwire.mcp.pins import digest_of
 
@@ -138,7 +138,7 @@ class Offer:
         _LOG.warning("the tool %r of an MCP server is off: its definition is %s; accept it by %s", name, why, mend)
         return _REASONS[why]
 
-    def _chosen(self, *, is_first: bool = False) -> list[str]:
+    def _choose_tools(self, *, is_first: bool = False) -> list[str]:
         """Returns the names of the tools to add, in the server's order and each once.
 
         A chosen tool that is missing is an error at first. Later it is only not there.
@@ -171,12 +171,12 @@ class Offer:
 
     def _methods(self) -> list[str]:
         """Returns the server's own names of the requests that can be passed on, such as `resources:read`."""
-        passed_on = self.client.passed_on
+        passed_on = self.client.offers
         return [] if passed_on is None else [tool.name.partition("/")[2] for tool in passed_on.tools]
 
     def _requests(self) -> list[Entry]:
         """Returns the entries of the chosen requests, with the permission of the server's tools."""
-        passed_on, permission = self.client.passed_on, self.options.get("permission")
+        passed_on, permission = self.client.offers, self.options.get("permission")
         if passed_on is None:
             return []
         chosen = [tool for tool in passed_on.tools if self._is_chosen(tool.name.partition("/")[2])]

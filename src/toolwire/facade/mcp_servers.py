@@ -181,7 +181,7 @@ class McpTools:
 
         check_postprocess(postprocess_func)
         _check_place(client, self._call_scope, group_name)
-        from toolwire.mcp.pins import McpPins, checked_accept
+        from toolwire.mcp.pins import McpPins, require_accept
 
         offer = Offer(
             client=client,
@@ -191,7 +191,7 @@ class McpTools:
             is_wrapped=wrap_tool_result,
             options={"group": group_name, "amend": postprocess_func, "permission": permission},
             pins=McpPins(pins),
-            accept=checked_accept(accept),
+            accept=require_accept(accept),
         )
         return self._mcp.take(offer)
 
@@ -217,6 +217,6 @@ def _check_place(client: object, scope: Scope, group_name: str) -> None:
 
 def _check_group(scope: Scope, group_name: str) -> None:
     if scope.groups is not None:
-        scope.groups.known([group_name])
+        scope.groups.require_names([group_name])
     elif group_name != BASIC:
         raise RegistrationError(f"group_name={group_name!r}: only a toolkit has groups")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.judge import judged_by_name
+from toolwire.invocation.judge import judge_by_name
 from toolwire.invocation.scope import Scope
 from toolwire.permission.policy import Policy
 
@@ -39,7 +39,7 @@ def tools_html(entries: Iterable[Entry], policy: Policy) -> str:
     """Returns the tools with their permission and description as an HTML table."""
     from toolwire.vocabulary.texts.html_display import html_table
 
-    rows = [(entry.name, judged_by_name(entry, policy).effect, _first_line(entry)) for entry in entries]
+    rows = [(entry.name, judge_by_name(entry, policy).effect, _first_line(entry)) for entry in entries]
     return html_table(rows, head=("tool", "permission", "description"))
 
 

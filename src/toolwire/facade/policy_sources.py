@@ -35,12 +35,12 @@ def policy_of(given: PolicySource) -> Policy:
     return Policy(given)
 
 
-def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[str, Any]]) -> Policy:
+def policy_with_rules(policy: PolicySource | None, rules: Iterable[Rule | Mapping[str, Any]]) -> Policy:
     """Returns the policy with these rules added; without either, one that leaves each tool its own permission."""
     if policy is None:
         return Policy(rules)
     more = tuple(rules)
-    return policy_of(policy).joined(Policy(more)) if more else policy_of(policy)
+    return policy_of(policy).merge_with(Policy(more)) if more else policy_of(policy)
 
 
 def refuse_wrong_rules(
@@ -63,7 +63,7 @@ def refuse_wrong_rules(
     """
     if policy.rules or policy.defaults:
         tools = {entry.name: entry.tool for entry in (*entries, *also)}
-        beside = entries.beside if isinstance(entries, Catalogue) else ()
+        beside = entries.server_requests if isinstance(entries, Catalogue) else ()
         # Only rules about requests alone are checked with them: other rules may name arguments that requests lack.
         alone = [rule for rule in policy.rules if not any(map(rule.fits, tools))]
         tools |= {one.name: one.tool for one in beside if any(rule.fits(one.name) for rule in alone)}

@@ -17,10 +17,10 @@ from toolwire.definition.tool import Permission
 from toolwire.facade.driving import call_blocking
 from toolwire.facade.given_calls import host_call
 from toolwire.facade.old_names import OldRegistryNames
-from toolwire.facade.policy_sources import PolicySource, joined_policy, refuse_wrong_rules
+from toolwire.facade.policy_sources import PolicySource, policy_with_rules, refuse_wrong_rules
 from toolwire.facade.settings import Settings
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.facade.tools.reg_toolspec import marked_methods
+from toolwire.facade.tools.reg_toolspec import find_marked_methods
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
@@ -80,16 +80,16 @@ class ToolRegistry(Settings, OldRegistryNames):
             raise ConfigurationError(f"result_limit_bytes={result_limit_bytes!r}: give a number above 0")
         scope = replace(
             parts.scope,
-            policy=joined_policy(policy, rules),
+            policy=policy_with_rules(policy, rules),
             approver=approver,
             result_limit_bytes=result_limit_bytes or parts.scope.result_limit_bytes,
         )
-        parts.change(lambda _: scope.narrowed(visible=visible).with_middleware(middleware))
+        parts.change(lambda _: scope.narrow(visible=visible).with_middleware(middleware))
         refuse_wrong_rules(scope.policy, scope.catalogue, is_whole=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        found = marked_methods(cls, apart_from=ToolRegistry)
+        found = find_marked_methods(cls, apart_from=ToolRegistry)
         for name in found:
             if hasattr(ToolRegistry, name):
                 raise DefinitionError(
@@ -240,11 +240,11 @@ class ToolRegistry(Settings, OldRegistryNames):
     ) -> ToolResult:
         """Works as `invoke`, for callers that run an event loop; a sync tool runs in a worker thread."""
         from toolwire.invocation.invoker import invoke
-        from toolwire.invocation.scope import ended
+        from toolwire.invocation.scope import require_result
 
         parts = self._parts
         call = host_call(name, arguments, parts.scope.tools)
-        return ended(await invoke(call, parts.awaited().with_state(state)))
+        return require_result(await invoke(call, parts.current_async_scope().with_state(state)))
 
     def run_program(
         self,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission
-from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.driving import async_scope, new_scope
 from toolwire.facade.given_calls import host_call
 from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.named_tools import NamedTools
-from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.observing.traced import Traced
+from toolwire.facade.observing.observation import Observable, Watchers
+from toolwire.facade.observing.traced import Traceable
 from toolwire.facade.switching import Switching
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.invocation.judge import judged_by_name
+from toolwire.invocation.judge import judge_by_name
 from toolwire.invocation.scope import Scope
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
@@ -48,18 +48,18 @@ class RegistryParts:
         self.watchers = Watchers(on_change=self._look_again)
         self.scope = replace(new_scope(Catalogue()), watchers=(self.watchers,))
         """The one scope of all plain calls."""
-        self._awaited: tuple[Scope, Scope] | None = None
+        self._async_scope: tuple[Scope, Scope] | None = None
 
     def change(self, edit: Callable[[Scope], Scope]) -> None:
         """Replaces the scope by an edited one. Simultaneous changes follow one another, so that none is lost."""
         with self._lock:
             self.scope = edit(self.scope)
 
-    def awaited(self) -> Scope:
+    def current_async_scope(self) -> Scope:
         """Returns the scope of awaited calls; made anew when the scope has changed."""
-        scope, made = self.scope, self._awaited
+        scope, made = self.scope, self._async_scope
         if made is None or made[0] is not scope:
-            made = self._awaited = (scope, awaited(scope))
+            made = self._async_scope = (scope, async_scope(scope))
         return made[1]
 
     def _look_again(self) -> None:
@@ -67,7 +67,7 @@ class RegistryParts:
         self.change(replace)
 
 
-class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
+class RegistryBase(NamedTools, Traceable, Observable, Switching, McpTools):
     """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -112,7 +112,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
         Raises:
             RegistrationError: no tool has that name.
         """
-        return judged_by_name(self._entry(name), self._call_scope.policy).effect
+        return judge_by_name(self._entry(name), self._call_scope.policy).effect
 
     def explain_call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
@@ -124,7 +124,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
             RegistrationError: no tool has that name.
             ConfigurationError: the arguments are wrong, or `state` is not a mapping.
         """
-        from toolwire.invocation.judge import judged, subject_of
+        from toolwire.invocation.judge import judge_call, subject_of
         from toolwire.invocation.validate import Prepared, validate
         from toolwire.permission.explain import explain
 
@@ -132,7 +132,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpTools):
         prepared = validate(host_call(entry.name, arguments, scope.tools), entry, scope.states)
         if not isinstance(prepared, Prepared):
             raise ConfigurationError(prepared.error or "the arguments are wrong")
-        subject, verdict = subject_of(prepared, scope), judged(prepared, scope)
+        subject, verdict = subject_of(prepared, scope), judge_call(prepared, scope)
         return explain(scope.policy, entry.name, entry.own_permission, subject, verdict)
 
     def _entry(self, name: str) -> Entry:

@@ -72,7 +72,7 @@ class Settings(BuiltInTools):
         new = None if policy is None else policy_of(policy)
         more = None if rules is None else policy_of(rules)
         if new is not None and more is not None:
-            new, more = new.joined(more), None
+            new, more = new.merge_with(more), None
         edit = partial(_with_settings, rules=more, approver=approver, visible=visible, layers=tuple(middleware))
         edit(self._call_scope)
         tools = self._tools_of(tool_search, result_pages, user_questions, background_calls)
@@ -155,5 +155,5 @@ def _with_settings(
             raise ConfigurationError("configure(approver=...): this registry has an approver already, and keeps it")
         scope = replace(scope, approver=approver)
     if rules is not None:
-        scope = replace(scope, policy=scope.policy.joined(rules))
-    return scope.narrowed(visible=visible).with_middleware(layers)
+        scope = replace(scope, policy=scope.policy.merge_with(rules))
+    return scope.narrow(visible=visible).with_middleware(layers)

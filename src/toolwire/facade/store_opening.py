@@ -10,7 +10,7 @@ from toolwire.invocation.scope import Scope
 S = TypeVar("S")
 
 
-def opened(store: str | S) -> S | Any:
+def resolve_store(store: str | S) -> S | Any:
     """Returns the store itself, or opens the one at that URL.
 
     Raises:
@@ -25,7 +25,7 @@ def opened(store: str | S) -> S | Any:
     return Store.open(store)
 
 
-def logged(scope: Scope, store: object) -> Scope:
+def scope_with_log(scope: Scope, store: object) -> Scope:
     """Returns the scope with every call also sent to the log of that store, unless it is sent there already."""
     from toolwire.journal.store import Store
 

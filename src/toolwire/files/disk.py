@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from toolwire.files.beneath import Open, chosen, rename_to_free_name
-from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, told
+from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, translate_os_errors
 from toolwire.vocabulary.system import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, try_lock
 from toolwire.vocabulary.work_clock import WorkClock
 
@@ -81,8 +81,8 @@ class Disk:
         Raises:
             FileRefused: It is not such a file, or is larger than `FILE_LIMIT_BYTES`.
         """
-        with told(path), self._opened(path, _FILE) as file:
-            return _content(file, path)
+        with translate_os_errors(path), self._open_path(path, _FILE) as file:
+            return _read_content(file, path)
 
     def info(self, path: FilePath) -> FileInfo:
         """Returns facts about a file or folder.
@@ -90,7 +90,7 @@ class Disk:
         Raises:
             FileRefused: It does not exist.
         """
-        with told(path), self._opened(path, os.O_PATH) as found:
+        with translate_os_errors(path), self._open_path(path, os.O_PATH) as found:
             status = os.fstat(found)
         kind = {stat.S_IFREG: "file", stat.S_IFDIR: "folder"}.get(stat.S_IFMT(status.st_mode), "other")
         size = status.st_size if kind == "file" else 0
@@ -102,7 +102,7 @@ class Disk:
         Raises:
             FileRefused: It is not a folder.
         """
-        with told(path), self._opened(path, _FOLDER) as folder, os.scandir(folder) as entries:
+        with translate_os_errors(path), self._open_path(path, _FOLDER) as folder, os.scandir(folder) as entries:
             found = [entry for entry in entries if not entry.is_symlink() and not entry.name.startswith(TEMPORARY)]
             return sorted(entry.name + "/" * entry.is_dir(follow_symlinks=False) for entry in found)
 
@@ -133,17 +133,17 @@ class Disk:
                 raise FileRefused(f"{path} was not changed: other programs change it again and again: try later")
 
     def _read_if_there(self, path: FilePath) -> bytes | None:
-        with told(path):
+        with translate_os_errors(path):
             try:
-                with self._opened(path, _FILE) as file:
-                    return _content(file, path)
+                with self._open_path(path, _FILE) as file:
+                    return _read_content(file, path)
             except FileNotFoundError:
                 return None
 
     def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes, count_folder: CountFolder) -> bool:
         """Replaces the file if it still has the content `before`. Returns False if it has another one."""
         name = path.names[-1]
-        with told(path), self._folder_for(path, count_folder) as folder, _held(path, folder):
+        with translate_os_errors(path), self._folder_for(path, count_folder) as folder, _hold_folders(path, folder):
             if path.parent.names and os.fstat(folder).st_nlink == 0:
                 # A refused write of another program had made the folder, and removed it.
                 return False
@@ -163,7 +163,12 @@ class Disk:
         """
         if not path.names:
             raise FileRefused(f"{path} cannot be deleted: give the path of a file in it")
-        with told(path), self._opened(path.parent, _FOLDER) as folder, _held(path, folder), suppress(FileNotFoundError):
+        with (
+            translate_os_errors(path),
+            self._open_path(path.parent, _FOLDER) as folder,
+            _hold_folders(path, folder),
+            suppress(FileNotFoundError),
+        ):
             if stat.S_ISDIR(os.stat(path.names[-1], dir_fd=folder, follow_symlinks=False).st_mode):
                 os.rmdir(path.names[-1], dir_fd=folder)
             else:
@@ -178,12 +183,12 @@ class Disk:
         if not path.names or not to.names:
             raise FileRefused(f"{path} cannot be moved to {to}: give the paths of files")
         with (
-            told(path),
-            self._opened(path, _FILE) as file,
-            self._opened(path.parent, _FOLDER) as source,
-            told(to),
+            translate_os_errors(path),
+            self._open_path(path, _FILE) as file,
+            self._open_path(path.parent, _FOLDER) as source,
+            translate_os_errors(to),
             self._folder_for(to, count_folder) as target,
-            _held(path, source, target),
+            _hold_folders(path, source, target),
         ):
             _check_regular(os.fstat(file), path)
             _refuse_other_spelling(target, to.names[-1], to)
@@ -200,7 +205,7 @@ class Disk:
             raise FileRefused(f"{path} was replaced by another program meanwhile: list its folder before you move it")
 
     @contextmanager
-    def _opened(self, path: FilePath, flags: int) -> Generator[int]:
+    def _open_path(self, path: FilePath, flags: int) -> Generator[int]:
         root = self._roots.get(path.root)
         if root is None:
             raise FileRefused(f"{path}: there is no folder /{path.root}/ here")
@@ -218,11 +223,11 @@ class Disk:
         try:
             for depth in range(len(folder.names)):
                 here = FilePath(root=path.root, names=folder.names[: depth + 1])
-                with self._opened(here.parent, _FOLDER) as above, suppress(FileExistsError):
+                with self._open_path(here.parent, _FOLDER) as above, suppress(FileExistsError):
                     os.mkdir(here.names[-1], dir_fd=above)
                     made.append(here)
                     count_folder()
-            with self._opened(folder, _FOLDER) as descriptor:
+            with self._open_path(folder, _FOLDER) as descriptor:
                 yield descriptor
         except BaseException:
             for here in reversed(made):
@@ -232,7 +237,7 @@ class Disk:
 
     def _remove_folder(self, path: FilePath) -> None:
         """Removes an empty folder that no other program writes in."""
-        with self._opened(path.parent, _FOLDER) as above, self._opened(path, _FOLDER) as folder:
+        with self._open_path(path.parent, _FOLDER) as above, self._open_path(path, _FOLDER) as folder:
             if try_lock(folder):
                 os.rmdir(path.names[-1], dir_fd=above)
 
@@ -244,7 +249,7 @@ class Disk:
             return None, 0o644
         try:
             # The bits that give a program the rights of its owner are dropped.
-            return _content(file, path), stat.S_IMODE(os.fstat(file).st_mode) & 0o777
+            return _read_content(file, path), stat.S_IMODE(os.fstat(file).st_mode) & 0o777
         finally:
             os.close(file)
 
@@ -266,7 +271,7 @@ def _check_regular(status: os.stat_result, path: FilePath) -> None:
         raise FileRefused(f"{path} has several names on the disk (hard links), so it may not be used")
 
 
-def _content(file: int, path: FilePath) -> bytes:
+def _read_content(file: int, path: FilePath) -> bytes:
     status = os.fstat(file)
     _check_regular(status, path)
     if status.st_size > FILE_LIMIT_BYTES:
@@ -309,18 +314,18 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
 
 
 @contextmanager
-def _held(path: FilePath, *folders: int) -> Generator[None]:
+def _hold_folders(path: FilePath, *folders: int) -> Generator[None]:
     """Holds the locks of the folders, always in the same order, so that two writers never wait for each other."""
     by_place = {(status.st_dev, status.st_ino): folder for folder in folders for status in [os.fstat(folder)]}
     refusal = f"{path} was not changed: another program holds its folder: work in another one meanwhile"
     with ExitStack() as held:
         for place in sorted(by_place):
-            held.enter_context(locked(by_place[place], refusal))
+            held.enter_context(hold_lock(by_place[place], refusal))
         yield
 
 
 @contextmanager
-def locked(descriptor: int, refusal: str) -> Generator[None]:
+def hold_lock(descriptor: int, refusal: str) -> Generator[None]:
     """Holds the lock of a file or folder, which closing the descriptor releases.
 
     Raises:

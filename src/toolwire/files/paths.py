@@ -141,7 +141,7 @@ _REASONS = {
 
 
 @contextmanager
-def told(path: FilePath) -> Generator[None]:
+def translate_os_errors(path: FilePath) -> Generator[None]:
     """Turns an `OSError` into a `FileRefused` whose text is ours and names only the model's path."""
     try:
         yield

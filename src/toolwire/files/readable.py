@@ -73,7 +73,7 @@ def lines_of(text: str, start_line: int, read_lines: int | None, path: FilePath)
     return found
 
 
-def encoded(text: str, path: FilePath) -> bytes:
+def utf8_content(text: str, path: FilePath) -> bytes:
     """Returns the text in UTF-8.
 
     Raises:

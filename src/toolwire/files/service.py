@@ -11,8 +11,8 @@ from toolwire.files.disk import Disk, FileInfo
 from toolwire.files.lines import line_blocks
 from toolwire.files.paths import FileConflict, FileLimit, FilePath, FileRefused, read_path
 from toolwire.files.quota import WriteQuota
-from toolwire.files.readable import digest_of, encoded, image_of, is_pdf, lines_of, text_of
-from toolwire.files.text_edits import edited_text
+from toolwire.files.readable import digest_of, image_of, is_pdf, lines_of, text_of, utf8_content
+from toolwire.files.text_edits import apply_edits
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.media_bytes import image_type
@@ -105,7 +105,7 @@ class FileHandle:
         matching = [(len(prefix), ops) for prefix, ops in self._grants if f"{path}/".startswith(f"{prefix}/")]
         return bool(matching) and operation in max(matching, key=lambda each: each[0])[1]
 
-    def checked(self, operation: FileOperation, text: str) -> FilePath:
+    def require_path(self, operation: FileOperation, text: str) -> FilePath:
         """Returns the path of a model's text.
 
         Raises:
@@ -161,40 +161,40 @@ class FileService:
 
     def read(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str | ImageBlock:
         """Returns lines of a text file or PDF, or an image as a block. An image needs `read_binary` too."""
-        checked = self._handle.checked("read_file", path)
+        checked = self._handle.require_path("read_file", path)
         content = self._disk.read(checked)
         media_type = image_type(content)
         if media_type is None:
             return lines_of(self._text(content, checked), start_line, read_lines, checked)
         if start_line != 1 or read_lines is not None:
             raise FileRefused(f"{checked} is an image, which has no lines: leave start_line and read_lines out")
-        return image_of(content, media_type, self._handle.checked("read_binary", path))
+        return image_of(content, media_type, self._handle.require_path("read_binary", path))
 
     def read_text(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
         """Returns lines of a text file or PDF, with their ends."""
-        checked = self._handle.checked("read_file", path)
+        checked = self._handle.require_path("read_file", path)
         return lines_of(self._text(self._disk.read(checked), checked), start_line, read_lines, checked)
 
     def info(self, path: str) -> FileInfo:
         """Returns facts about a file or folder."""
-        return self._disk.info(self._handle.checked("file", path))
+        return self._disk.info(self._handle.require_path("file", path))
 
     def sha256(self, path: str) -> str:
         """Returns the digest of a file in hex."""
-        return digest_of(self._disk.read(self._handle.checked("read_file", path)))
+        return digest_of(self._disk.read(self._handle.require_path("read_file", path)))
 
     @property
-    def granted(self) -> frozenset[str]:
+    def granted_operations(self) -> frozenset[str]:
         """The operations that some grant has."""
         return self._handle.operations
 
-    def allowed(self) -> list[str]:
+    def allowed_folders(self) -> list[str]:
         """Returns the folders that the grants name."""
         return self._handle.prefixes
 
     def list(self, path: str, start: int = 1) -> FilePage:
         """Returns the names in a folder, `PAGE_ENTRIES` at a time."""
-        return _page(self._disk.names(self._handle.checked("list", path)), start)
+        return _page(self._disk.names(self._handle.require_path("list", path)), start)
 
     def write(self, path: str, content: str, base_sha256: str | None = None) -> FileWritten:
         """Replaces a file whole."""
@@ -202,32 +202,32 @@ class FileService:
 
     def edit(self, path: str, edits: Sequence[Mapping[str, str]], base_sha256: str | None = None) -> FileWritten:
         """Makes the edits in order, each of a text that stands once. The line ends of the file stay."""
-        checked = self._handle.checked("read_file", path)
+        checked = self._handle.require_path("read_file", path)
 
-        def edited(before: str | None) -> str:
+        def edit_content(before: str | None) -> str:
             if before is None:
                 raise FileRefused(f"{checked} does not exist: write it with write_file")
-            return edited_text(before, edits, str(checked))
+            return apply_edits(before, edits, str(checked))
 
-        return self._change(path, base_sha256, edited)
+        return self._change(path, base_sha256, edit_content)
 
     def move(self, path: str, to: str) -> None:
         """Moves a file. What may be read of it at its new place, may be read at the old one too."""
-        self._handle.checked("write", path)
-        source, target = self._handle.checked("delete", path), self._handle.checked("write", to)
+        self._handle.require_path("write", path)
+        source, target = self._handle.require_path("delete", path), self._handle.require_path("write", to)
         for operation in READS:
             if self._handle.allows(operation, target):
-                self._handle.checked(operation, path)
+                self._handle.require_path(operation, path)
         with self._quota.operation(target) as count:
             self._disk.move(source, target, lambda: count(0, 1))
 
     def delete(self, path: str) -> None:
         """Deletes a file or an empty folder."""
-        self._disk.delete(self._handle.checked("delete", path))
+        self._disk.delete(self._handle.require_path("delete", path))
 
     def find(self, matches: Callable[[str], bool], path: str, start: int = 1) -> FilePage:
         """Returns the paths of files whose path below `path` matches."""
-        checked = self._handle.checked("list", path)
+        checked = self._handle.require_path("list", path)
         before = len(str(checked)) + 1
         files = self._walk(checked, _SearchTime(checked))
         return _page((str(file) for file in files if matches(str(file)[before:])), start)
@@ -237,7 +237,7 @@ class FileService:
 
         `steps` is how much work `matches` has with one character, such as the states of a pattern.
         """
-        checked = self._handle.checked("read_re", path)
+        checked = self._handle.require_path("read_re", path)
         return _page(self._matching_lines(matches, checked, steps), start)
 
     def _matching_lines(self, matches: Callable[[str], bool], top: FilePath, steps: int) -> Iterator[str]:
@@ -279,16 +279,16 @@ class FileService:
                     yield path
 
     def _change(self, path: str, base_sha256: str | None, make: Callable[[str | None], str]) -> FileWritten:
-        checked = self._handle.checked("write", path)
+        checked = self._handle.require_path("write", path)
         outcome = FileWritten(sha256="", has_changed=False)
         counted_bytes = counted_files = 0
 
-        def made(before: bytes | None) -> bytes:
+        def make_content(before: bytes | None) -> bytes:
             nonlocal outcome, counted_bytes, counted_files
             text = None if before is None else text_of(before, checked)
             if base_sha256 is not None and digest_of(before) != base_sha256.lower():
                 raise self._conflict(checked, text, make)
-            after = encoded(make(text), checked)
+            after = utf8_content(make(text), checked)
             if after != before:
                 # Another writer may let this be made twice. It counts once.
                 count(len(after) - counted_bytes, 1 - counted_files)
@@ -297,7 +297,7 @@ class FileService:
             return after
 
         with self._quota.operation(checked) as count:
-            self._disk.change(checked, made, lambda: count(0, 1))
+            self._disk.change(checked, make_content, lambda: count(0, 1))
         return outcome
 
     def _conflict(self, path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:

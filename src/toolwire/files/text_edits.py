@@ -17,7 +17,7 @@ _CRLF = "\r\n"
 _WORD = re.compile(r"\w")
 
 
-def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> str:
+def apply_edits(text: str, edits: Sequence[Mapping[str, str]], where: str) -> str:
     """Returns the text after the edits, made in order. An edit that is made already changes nothing.
 
     CRLF and LF are the same when a place is looked for. The new text gets the line ends of its place.
@@ -36,7 +36,7 @@ def edited_text(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
     edited = _FileText(text, _with_lf(text))
     for number, edit in enumerate(edits, 1):
         check_time()
-        edited = _edited(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
+        edited = _apply_edit(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
     return edited.given
 
 
@@ -63,18 +63,20 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _edited(text: _FileText, given_old: str, given_new: str, where: str, check_time: Callable[[], None]) -> _FileText:
+def _apply_edit(
+    text: _FileText, given_old: str, given_new: str, where: str, check_time: Callable[[], None]
+) -> _FileText:
     if not given_old:
         raise FileRefused(f"{where}: oldText is empty: give the text to replace")
     old, new = _with_lf(given_old), _with_lf(given_new)
     if old == new:
         # The edit changes line ends alone, or nothing.
-        changed = _replaced(_FileText(text.given, text.given), given_old, given_new, where, check_time).given
+        changed = _replace_once(_FileText(text.given, text.given), given_old, given_new, where, check_time).given
         return text if changed == text.given else _FileText(changed, _with_lf(changed))
-    return _replaced(text, old, new, where, check_time)
+    return _replace_once(text, old, new, where, check_time)
 
 
-def _replaced(text: _FileText, old: str, new: str, where: str, check_time: Callable[[], None]) -> _FileText:
+def _replace_once(text: _FileText, old: str, new: str, where: str, check_time: Callable[[], None]) -> _FileText:
     plain = text.plain
     first = plain.find(old)
     if old != new and _is_made(plain, old, new, first):
@@ -86,12 +88,12 @@ def _replaced(text: _FileText, old: str, new: str, where: str, check_time: Calla
         times = f"more than {PLACES_LIMIT:,}" if len(places) > PLACES_LIMIT else f"{len(places):,}"
         lines = ", ".join(str(_line_of(plain, at)) for at in places[:_LINES_TOLD])
         raise FileRefused(f"{where}: oldText stands {times} times, in lines {lines}: give more of its context")
-    before, after = _shared(old, new)
+    before, after = _common_ends(old, new)
     start, end = first + before, first + len(old) - after
     middle = new[before : len(new) - after]
     changed = given = f"{plain[:start]}{middle}{plain[end:]}"
     if plain is not text.given:
-        given_start, given_end = _given_place(text.given, start), _given_place(text.given, end)
+        given_start, given_end = _place_in_original(text.given, start), _place_in_original(text.given, end)
         ended = middle.replace("\n", line_end_at(text.given, given_start))
         given = f"{text.given[:given_start]}{ended}{text.given[given_end:]}"
     # A CR that stood alone may stand before a line end now.
@@ -123,7 +125,7 @@ def _is_made(text: str, old: str, new: str, first: int) -> bool:
         return False
     if first >= 0:
         return first >= at and text.find(old, at + len(new) - len(old) + 1) < 0
-    before, after = _shared(old, new)
+    before, after = _common_ends(old, new)
     # A word that is cut by the change is part of the change.
     if before + after < max(len(old), len(new)):
         before -= _word_length(reversed(new[:before]))
@@ -142,7 +144,7 @@ def _has_word(text: str) -> bool:
     return _WORD.search(text) is not None
 
 
-def _shared(old: str, new: str) -> tuple[int, int]:
+def _common_ends(old: str, new: str) -> tuple[int, int]:
     """Returns how many characters both texts share at their start, and after that at their end."""
     before = _common(old, new)
     return before, _common(old[before:][::-1], new[before:][::-1])
@@ -153,7 +155,7 @@ def _common(one: str, other: str) -> int:
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _given_place(text: str, at: int) -> int:
+def _place_in_original(text: str, at: int) -> int:
     """Returns a place of the text with LF alone as a place of the text itself."""
     start, end = 0, at
     # Each CRLF before the place moves it on by one, and may bring more of them before it.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
-from toolwire.mcp.config import PROFILES, content_of, filled, servers_in
+from toolwire.mcp.config import PROFILES, content_of, fill_variables, servers_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -60,7 +60,7 @@ class ClientProfiles:
         Raises:
             ConfigurationError: A profile cannot be used, or two have the same token.
         """
-        self._profiles = _read(profiles)
+        self._profiles = _read_profiles(profiles)
         self.revision = 0
         """A number that grows with each `update`. Clients of a `ToolServer` hear of it."""
 
@@ -73,7 +73,7 @@ class ClientProfiles:
         Raises:
             ConfigurationError: As above. All profiles stay as they were.
         """
-        self._profiles = _read(profiles)
+        self._profiles = _read_profiles(profiles)
         self.revision += 1
 
     def sees(self, tool: str, caller: Caller) -> bool:
@@ -105,7 +105,7 @@ def _table(profiles: Mapping[str, Any] | str | Path) -> tuple[object, str]:
     return content[PROFILES], f"{profiles}: {PROFILES}"
 
 
-def _read(profiles: Mapping[str, Any] | str | Path) -> dict[str, _Profile]:
+def _read_profiles(profiles: Mapping[str, Any] | str | Path) -> dict[str, _Profile]:
     table, where = _table(profiles)
     if not isinstance(table, Mapping):
         raise ConfigurationError(f"{where}: write a table such as {{'support': {{'token': '${{NAME}}', 'tools': []}}}}")
@@ -128,8 +128,8 @@ def _profile(name: str, entry: Any, where: str) -> _Profile:
         raise ConfigurationError(f"{where}.{unknown[0]} is not known: write {', '.join(sorted(_KEYS))}")
     return _Profile(
         token=_digest(written["token"], f"{where}.token"),
-        tools=_texts(written["tools"], f"{where}.tools"),
-        excluded=_texts(written.get("excludeTools", ()), f"{where}.excludeTools"),
+        tools=_require_patterns(written["tools"], f"{where}.tools"),
+        excluded=_require_patterns(written.get("excludeTools", ()), f"{where}.excludeTools"),
     )
 
 
@@ -143,7 +143,7 @@ def _digest(written: Any, where: str) -> bytes:
             "or sha256: and the 64 digits of its SHA-256"
         )
     try:
-        token = filled(written)
+        token = fill_variables(written)
     except ValueError as error:
         raise ConfigurationError(f"{where}: {error}") from None
     if not token.strip():
@@ -151,7 +151,7 @@ def _digest(written: Any, where: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _texts(given: Any, where: str) -> tuple[str, ...]:
+def _require_patterns(given: Any, where: str) -> tuple[str, ...]:
     texts = tuple(cast("Iterable[Any]", given)) if isinstance(given, list | tuple) else (None,)
     if not all(isinstance(text, str) for text in texts):
         raise ConfigurationError(f"{where}: write a list of names or patterns, such as ['issues/*']")

@@ -20,7 +20,7 @@ from toolwire.gateway.served_names import by_served_name
 from toolwire.permission.seen_urls import with_urls
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller, ToolCall
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 TOKEN_PRINCIPAL = "token"  # noqa: S105 - a name
 """The principal of callers with the one token of a server."""
@@ -44,7 +44,7 @@ class Client:
     _names: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def shown(self) -> Mapping[str, Tool]:
+    def visible_tools(self) -> Mapping[str, Tool]:
         """The tools that the client sees now, by the names under which they are served."""
         return by_served_name(self.session.tools)
 
@@ -57,14 +57,14 @@ class Client:
         if own is not None and self.find(own) is not None:
             return own
         entries = self.session._scope.tools  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        self._names = {name: tool.name for name, tool in by_served_name(one.described for one in entries).items()}
+        self._names = {name: tool.name for name, tool in by_served_name(one.tool_view for one in entries).items()}
         return self._names.get(served, served if self.find(served) is None else None)
 
     def find(self, name: str) -> Tool | None:
         """Returns the tool with that name in the registry, if the client may see it."""
         # Unlike `session.tools`, this takes no longer with many tools.
         entry = self.session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        return None if entry is None else entry.described
+        return None if entry is None else entry.tool_view
 
     def share_labels(self) -> None:
         """Gives both sessions the labels and URLs of both, because one model reads all results of the client."""
@@ -76,11 +76,11 @@ class Client:
 
     def run_of(self, call: ToolCall) -> str | None:
         """Returns the run in which the same call of this client waits for a person, or None."""
-        return self._waiting.get(_key(call)) if self._waiting else None
+        return self._waiting.get(_call_key(call)) if self._waiting else None
 
     def wait(self, call: ToolCall, run_id: str) -> None:
         """Remembers a run that waits."""
-        self._waiting[_key(call)] = run_id
+        self._waiting[_call_key(call)] = run_id
         while len(self._waiting) > WAITING:
             self._waiting.popitem(last=False)
 
@@ -90,8 +90,8 @@ class Client:
             self._waiting = OrderedDict((key, one) for key, one in self._waiting.items() if one != run_id)
 
 
-def _key(call: ToolCall) -> str:
-    return digest([call.name, plain(dict(call.arguments))])
+def _call_key(call: ToolCall) -> str:
+    return digest([call.name, plain_value(dict(call.arguments))])
 
 
 class Clients:

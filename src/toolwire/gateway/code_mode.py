@@ -56,7 +56,7 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
     ) -> ToolResult:
         # Models write a name as it is, or as programs write it.
         seen = {program_name(entry.name): entry.described for entry in context.using(tools).scope.tools}
-        return ToolResult(True, "\n\n".join(_described(name, seen) for name in names))
+        return ToolResult(True, "\n\n".join(_tool_stub(name, seen) for name in names))
 
     async def run_program(
         code: Annotated[str, Field(description="The Python source text")], context: CallContext
@@ -77,7 +77,7 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
     return front
 
 
-def _described(name: str, tools: Mapping[str, Tool]) -> str:
+def _tool_stub(name: str, tools: Mapping[str, Tool]) -> str:
     try:
         tool = tools.get(program_name(name))
     except DefinitionError:

@@ -25,7 +25,7 @@ from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _LOG = logging.getLogger("toolwire.gateway")
 
@@ -91,7 +91,7 @@ def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
     """
     schema = _CHOICES if request.kind == "approval" else _answer_form(request.answer_schema)
     return types.ElicitRequestFormParams(
-        message=encodable_text(render(request)), requested_schema=encodable(plain(schema))
+        message=encodable_text(render(request)), requested_schema=encodable(plain_value(schema))
     )
 
 
@@ -123,7 +123,7 @@ def decision_of(request: ApprovalRequest, said: types.ElicitResult, by: Decider)
         return None
     content: Mapping[str, Any] = said.content or {}
     if request.kind == "question":
-        answer = _answered(request.answer_schema, content)
+        answer = _form_answer(request.answer_schema, content)
         return None if answer is None else Decision(verdict="answer", answer=answer, **common)
     match content.get(_DECISION):
         case "once":
@@ -140,7 +140,7 @@ def _answer_form(schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = _flat_fields(schema)
     if fields is not None:
         return {"type": "object", "properties": fields, "required": list(schema.get("required", ()))}
-    field = _field(schema) if schema else {"type": "string"}
+    field = _form_field(schema) if schema else {"type": "string"}
     if field is None:
         field = {"type": "string", "title": "JSON", "description": f"JSON that fits {json.dumps(dict(schema))}"}
     return {"type": "object", "properties": {_ANSWER: field}, "required": [_ANSWER]}
@@ -151,11 +151,11 @@ def _flat_fields(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     properties = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
         return None
-    fields = {str(name): _field(field) for name, field in cast("Mapping[str, Any]", properties).items()}
+    fields = {str(name): _form_field(field) for name, field in cast("Mapping[str, Any]", properties).items()}
     return cast("dict[str, Any]", fields) if None not in fields.values() else None
 
 
-def _field(schema: Any) -> dict[str, Any] | None:
+def _form_field(schema: Any) -> dict[str, Any] | None:
     """Returns the schema of one field, with the keywords that a form knows; None if a form cannot have it."""
     if not isinstance(schema, Mapping):
         return None
@@ -183,12 +183,12 @@ def _has_simple_choices(schema: Any, kind: Any) -> bool:
     return all(isinstance(choice, str) for choice in choices)
 
 
-def _answered(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
+def _form_answer(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
     """Returns the answer; None if the form is not valid."""
     if _flat_fields(schema) is not None:
         return {name: value for name, value in content.items() if value is not None}
     answer = content.get(_ANSWER)
-    if not schema or _field(schema) is not None:
+    if not schema or _form_field(schema) is not None:
         return answer
     try:
         return json.loads(answer) if isinstance(answer, str) else None

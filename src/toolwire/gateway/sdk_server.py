@@ -27,14 +27,14 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
 from toolwire.gateway.clients import Clients, connection_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
-from toolwire.gateway.upstream.passing_on import PassingOn
+from toolwire.gateway.upstream.passing_on import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.client_limits import SUBSCRIPTIONS
@@ -64,7 +64,7 @@ class SdkServer(Server[None]):
         self._connections: set[Connection] = set()
         self._seen: tuple[object, ...] | None = None
         self._news = ResourceNews(parts.upstreams, parts.limits.each(SUBSCRIPTIONS))
-        self._passing_on = PassingOn(parts.upstreams, parts.clients, parts.calls, self._news, parts.limits)
+        self._offer_handlers = OfferHandlers(parts.upstreams, parts.clients, parts.calls, self._news, parts.limits)
         super().__init__(
             name,
             version=version,
@@ -73,11 +73,11 @@ class SdkServer(Server[None]):
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=parts.calls.call,
-            on_subscriptions_listen=lambda context, params: self._passing_on.listen(context, params, self._listen),
+            on_subscriptions_listen=lambda context, params: self._offer_handlers.listen(context, params, self._listen),
         )
         self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
-        self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
+        self.add_notification_handler("notifications/initialized", types.NotificationParams, self._on_initialized)
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
@@ -98,18 +98,18 @@ class SdkServer(Server[None]):
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         client = await self._parts.clients.of(context)
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        found = [_listed(served, tool, is_modern=is_modern) for served, tool in client.shown.items()]
+        found = [_listing_of(served, tool, is_modern=is_modern) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
         name = self._parts.own_name(served)
         tool = None if name is None else self._parts.find(name, self._parts.clients.caller())
-        return None if tool is None else shared_input_schema(tool)
+        return None if tool is None else input_schema_of(tool)
 
     def _pass_on(self) -> None:
         """Adds the handlers of the requests that a server behind this one answers. Servers may come later."""
-        there, handlers = self._parts.upstreams, self._passing_on
+        there, handlers = self._parts.upstreams, self._offer_handlers
         if there.serves("resources") and self.get_request_handler("resources/list") is None:
             self.add_request_handler("resources/list", types.PaginatedRequestParams, handlers.list_resources)
             self.add_request_handler("resources/templates/list", types.PaginatedRequestParams, handlers.list_templates)
@@ -124,7 +124,7 @@ class SdkServer(Server[None]):
 
     # -- news of changed tools --------------------------------------------------------------------------------------
 
-    async def _initialized(self, context: Context, _: types.NotificationParams) -> None:
+    async def _on_initialized(self, context: Context, _: types.NotificationParams) -> None:
         connection = connection_of(context)
         self._connections.add(connection)
         connection.exit_stack.callback(self._connections.discard, connection)
@@ -154,7 +154,7 @@ class SdkServer(Server[None]):
                 ):
                     if is_changed:
                         await self._bus.publish(event)
-            for uri, connections in self._news.changed():
+            for uri, connections in self._news.take_changes():
                 for connection in connections:
                     tasks.start_soon(connection.send_resource_updated, uri)
                 await self._bus.publish(ResourceUpdated(uri=uri))
@@ -220,16 +220,16 @@ class ServedParts:
     def find(self, name: str, caller: Caller) -> Tool | None:
         """Returns the tool with that name in the registry, if this caller may see it."""
         scope = self.base._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        tools = scope.tools if caller == scope.caller else scope.narrowed(caller=caller).tools
+        tools = scope.tools if caller == scope.caller else scope.narrow(caller=caller).tools
         entry = tools.find(name)
-        return None if entry is None else entry.described
+        return None if entry is None else entry.tool_view
 
     def own_name(self, served: str) -> str | None:
         """Returns the name in the registry of a served tool, also of a hidden one; None for any other name."""
         own = self._names.get(served)
         catalogue = self.base._scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if own is None or catalogue.find(own) is None:
-            self._names = {name: tool.name for name, tool in by_served_name(e.described for e in catalogue).items()}
+            self._names = {name: tool.name for name, tool in by_served_name(e.tool_view for e in catalogue).items()}
             own = self._names.get(served)
         return own
 
@@ -248,7 +248,7 @@ def _security(store: Store | None) -> RequestStateSecurity:
     return RequestStateSecurity(keys=[key], ttl=REQUEST_LIFE_S)
 
 
-def _listed(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | None:
+def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | None:
     """Returns a tool for the list; None if the protocol cannot express it. One such tool would break the whole list."""
     if not is_object(tool.input_schema):
         _LOG.warning("the tool %r is not served: the root of its input schema has not the type 'object'", tool.name)

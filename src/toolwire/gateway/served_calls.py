@@ -15,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.derived import shared_output_schema
+from toolwire.definition.derived import output_schema_of
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
@@ -68,7 +68,7 @@ class ServedCalls:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
         answer = await self.run(context, client, client.session, call, params)
-        return self._told(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+        return self._mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
 
     async def run(
         self,
@@ -106,7 +106,7 @@ class ServedCalls:
             with self._slots.hold():
                 turn = await self._turn(client, session, call, params, events, closed)
             if turn.suspended is not None and not _is_modern(context) and is_asked:
-                turn = await self._asked_meanwhile(context, client, session, turn, events, closed)
+                turn = await self._ask_while_suspended(context, client, session, turn, events, closed)
         except _UnderWay:
             said = f"{call.name!r} is still under way: the same call was sent before."
             return ToolResult.failed("unavailable", said)
@@ -125,11 +125,11 @@ class ServedCalls:
         client.wait(call, run_id)
         return _waits(pending)
 
-    def _told(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+    def _mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-        schema = None if tool is None else shared_output_schema(tool)
+        schema = None if tool is None else output_schema_of(tool)
         return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
 
     async def _turn(
@@ -143,7 +143,7 @@ class ServedCalls:
     ) -> Turn:
         """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
         if params is not None and params.request_state is not None:
-            return await self._continued(client, session, params, events, closed)
+            return await self._continue_run(client, session, params, events, closed)
         run_id = client.run_of(call)
         if run_id is None:
             turn = await session.turn(Reply(calls=(call,)), events=events)
@@ -151,15 +151,17 @@ class ServedCalls:
                 return turn
             # The client knew the questions, and sent the answers at once.
             decisions = _decisions(client, turn.suspended.pending, params, closed)
-            return await self._resumed(session, turn.suspended.run_id, decisions, events, closed) if decisions else turn
-        turn = await self._resumed(session, run_id, [], events, closed)
+            return (
+                await self._resume_run(session, turn.suspended.run_id, decisions, events, closed) if decisions else turn
+            )
+        turn = await self._resume_run(session, run_id, [], events, closed)
         if turn.suspended is None:
             client.forget(run_id)
         return turn
 
     # -- a person decides -------------------------------------------------------------------------------------------
 
-    async def _continued(
+    async def _continue_run(
         self, client: Client, session: Session, params: _Asking, events: Events | None, closed: set[str]
     ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""
@@ -170,9 +172,9 @@ class ServedCalls:
         except DecisionRefused as refused:
             raise _invalid_state(refused) from refused
         decisions = _decisions(client, pending, params, closed)
-        return await self._resumed(session, run_id, decisions, events, closed)
+        return await self._resume_run(session, run_id, decisions, events, closed)
 
-    async def _resumed(
+    async def _resume_run(
         self, session: Session, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
     ) -> Turn:
         """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then."""
@@ -193,7 +195,7 @@ class ServedCalls:
                 else:
                     raise _invalid_state(refused) from refused
 
-    async def _asked_meanwhile(
+    async def _ask_while_suspended(
         self,
         context: Context,
         client: Client,
@@ -211,7 +213,7 @@ class ServedCalls:
             if not decisions:
                 return turn
             async with self._slots.hold_next():
-                turn = await self._resumed(session, turn.suspended.run_id, decisions, events, closed)
+                turn = await self._resume_run(session, turn.suspended.run_id, decisions, events, closed)
         return turn
 
     async def _ask(

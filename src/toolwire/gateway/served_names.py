@@ -17,7 +17,7 @@ _SERVABLE = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARACTERS}}}")
 _DIGEST_CHARACTERS = 6
 
 
-def served_name(name: str) -> str:
+def client_safe_name(name: str) -> str:
     """Returns the name under which a tool is served. A name that every client accepts stays as it is.
 
     `fs/read` becomes `fs_read`, as in programs. A long name, or one with other letters, ends in a digest.
@@ -35,7 +35,7 @@ def by_served_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     """Returns the tools by the names under which they are served. The first of two tools with one name counts."""
     found: dict[str, Tool] = {}
     for tool in tools:
-        served = served_name(tool.name)
+        served = client_safe_name(tool.name)
         there = found.setdefault(served, tool)
         if there is not tool:
             _LOG.warning(

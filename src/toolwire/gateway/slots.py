@@ -84,7 +84,7 @@ class Slots:
         self._gate.close()
 
     @property
-    def taken(self) -> int:
+    def in_use(self) -> int:
         """The number of slots that are taken."""
         return self._gate.inside
 

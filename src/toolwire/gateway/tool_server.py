@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.store_opening import opened
+from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
@@ -105,15 +105,15 @@ class ToolServer:
         self.name = name
         if mode not in get_args(Mode):
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
-        self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registered(tools)
+        self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         if mode == "code":
             if isinstance(self._tools, Toolkit):
                 raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
             self._tools = code_mode(self._tools)
-        self._store: Any = None if store is None else opened(store)
+        self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
-        self._hosts, self._origins = _texts("hosts", hosts), _texts("origins", origins)
+        self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits = ServerLimits(**limits)
         self._check_tokens()
 
@@ -197,7 +197,7 @@ class ToolServer:
         scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        upstreams = Upstreams(scope.catalogue.beside, requests)
+        upstreams = Upstreams(scope.catalogue.server_requests, requests)
         clients = Clients(
             self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
         )
@@ -223,7 +223,7 @@ class ToolServer:
         return Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
 
 
-def _registered(tools: Iterable[object]) -> ToolRegistry:
+def _registry_of(tools: Iterable[object]) -> ToolRegistry:
     if isinstance(tools, str) or not isinstance(cast("object", tools), Iterable):
         raise ConfigurationError(f"ToolServer(tools={tools!r:.80}): give a list of tools, a ToolRegistry or a Toolkit")
     registry = ToolRegistry()
@@ -232,7 +232,7 @@ def _registered(tools: Iterable[object]) -> ToolRegistry:
     return registry
 
 
-def _texts(what: str, texts: Iterable[str]) -> tuple[str, ...]:
+def _require_texts(what: str, texts: Iterable[str]) -> tuple[str, ...]:
     if isinstance(texts, str) or not all(isinstance(cast("object", text), str) for text in texts):
         raise ConfigurationError(f"{what}={texts!r:.80}: give a list of texts")
     return tuple(texts)

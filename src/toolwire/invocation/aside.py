@@ -9,7 +9,7 @@ from toolwire.invocation.ports import Ports
 
 T = TypeVar("T")
 
-ASIDE_BYTES = 65_536
+OFFLOAD_BYTES = 65_536
 """Size in bytes above which work on a value leaves the event loop. Below it, a thread costs more than the work."""
 
 _ITEM_BYTES = 8
@@ -17,8 +17,8 @@ _ITEM_BYTES = 8
 
 
 def is_large(value: Any) -> bool:
-    """True if a value of JSON types has more than `ASIDE_BYTES`. The check stops as soon as it knows."""
-    left, waiting = ASIDE_BYTES, [value]
+    """True if a value of JSON types has more than `OFFLOAD_BYTES`. The check stops as soon as it knows."""
+    left, waiting = OFFLOAD_BYTES, [value]
     while waiting and left >= 0:
         found = waiting.pop()
         kind = cast("object", type(found))
@@ -41,6 +41,6 @@ def needs_thread(value: Any, ports: Ports) -> bool:
     return not ports.is_blocking and is_large(value)
 
 
-async def beside(ports: Ports, is_large: bool, function: Callable[[], T]) -> T:
+async def offload_if(ports: Ports, is_large: bool, function: Callable[[], T]) -> T:
     """Returns the result of the function. It runs in a thread if its values are large and an event loop is running."""
-    return await ports.aside(function) if is_large else function()
+    return await ports.offload(function) if is_large else function()

@@ -17,12 +17,12 @@ from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
-from toolwire.permission.deciding import check_fits, narrowed
+from toolwire.permission.deciding import check_fits, narrow_rule
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Pending, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 _LOG = logging.getLogger("toolwire.approval")
 
@@ -39,32 +39,32 @@ async def ask(
     """
     decision = None
     try:
-        request = _request(prepared, reasons, scope)
+        request = _approval_request(prepared, reasons, scope)
     except Unrepresentable:
         _LOG.exception("call %s cannot be shown to an approver; it was not run", prepared.call.id)
         return _needs_a_person(prepared.call, reasons, "", "its arguments cannot be shown", doubt)
     if scope.ledger is not None:
         wanted = request
-        request, decision = await scope.ports.arrived(scope.ledger.ask(wanted))
+        request, decision = await scope.ports.wait_for(scope.ledger.ask(wanted))
         if _has_changed(request, wanted):
             return mismatch(prepared.call, request.id)
     prepared.request_id = request.id
     if decision is not None:
-        counted = accepted(decision, request, scope)
+        counted = accept_or_deny(decision, request, scope)
         tell_decided(request, counted, prepared.call, scope)
-        return _remembered(counted, request, scope)
+        return _remember_rule(counted, request, scope)
     if is_late(request, scope):
-        return _expired(prepared.call, request, doubt)
+        return _expiry_failure(prepared.call, request, doubt)
     function = prepared.entry.tool.function
     tell_asked(request, prepared.call, scope)
-    found, what_happened = await decided(request, scope, scope.ledger)
+    found, what_happened = await ask_for_decision(request, scope, scope.ledger)
     if found is not None:
         tell_decided(request, found, prepared.call, scope)
         if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function, scope):
             return mismatch(prepared.call, request.id)
-        return _remembered(found, request, scope)
+        return _remember_rule(found, request, scope)
     if is_late(request, scope):
-        return _expired(prepared.call, request, doubt)
+        return _expiry_failure(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
     if scope.approver is None or what_happened == NO_ANSWER:
@@ -72,39 +72,41 @@ async def ask(
     return _needs_a_person(prepared.call, reasons, request.id, what_happened, doubt)
 
 
-async def decided(request: ApprovalRequest, scope: Scope, ledger: Ledger | None) -> tuple[Decision | None, str]:
+async def ask_for_decision(
+    request: ApprovalRequest, scope: Scope, ledger: Ledger | None
+) -> tuple[Decision | None, str]:
     """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
     if scope.approver is None:
         return None, NO_ANSWER
     try:
-        answer = await _followed(request, scope.approver, scope)
+        answer = await _ask_traced(request, scope.approver, scope)
         if answer is None:
             return None, NO_ANSWER
         if ledger is not None:
-            answer = await scope.ports.arrived(ledger.decide(request, answer))
-        return accepted(answer, request, scope), ""
+            answer = await scope.ports.wait_for(ledger.decide(request, answer))
+        return accept_or_deny(answer, request, scope), ""
     except DecisionRefused as refused:
         first = refused.decided
-        return None if first is None else accepted(first, request, scope), str(refused)
+        return None if first is None else accept_or_deny(first, request, scope), str(refused)
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
         _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
         return None, "asking failed"
 
 
-async def _followed(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
+async def _ask_traced(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
     """Returns the approver's answer. A tracer measures the wait."""
     if scope.tracer is None:
-        return await _answer(request, approver, scope)
+        return await _ask_approver(request, approver, scope)
     span, verdict = scope.tracer.approval(request.tool, request.id), ""
     try:
-        answer = await _answer(request, approver, scope)
+        answer = await _ask_approver(request, approver, scope)
         verdict = "" if answer is None else answer.verdict
         return answer
     finally:
-        span.ended(verdict)
+        span.end(verdict)
 
 
-async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
+async def _ask_approver(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
     answer = await _in_time(request, approver, scope)
     if answer is None:
         return None
@@ -139,7 +141,7 @@ async def _in_time(request: ApprovalRequest, approver: Approver, scope: Scope) -
         return None
 
 
-def accepted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
+def accept_or_deny(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
     """Returns the decision if this policy accepts it, else a denial.
 
     Another process with another policy may have recorded the decision.
@@ -151,10 +153,10 @@ def accepted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Deci
     return replace(decision, verdict="deny", reason=f"the decision does not count: {refusal}", remember=None)
 
 
-def _remembered(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
+def _remember_rule(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
     """Returns the decision, after its rule has been remembered."""
     if decision.remember is not None:
-        scope.policy.remember(narrowed(decision.remember, request))
+        scope.policy.remember(narrow_rule(decision.remember, request))
     return decision
 
 
@@ -163,10 +165,10 @@ def is_late(request: ApprovalRequest, scope: Scope) -> bool:
     return bool(request.expires_at) and scope.clock() > request.expires_at
 
 
-def _request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> ApprovalRequest:
+def _approval_request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> ApprovalRequest:
     # An approver is the host's code and may change its arguments, so it gets a copy.
-    arguments = plain(prepared.canonical(scope))
-    given = _given(prepared.call.arguments)
+    arguments = plain_value(prepared.canonical(scope))
+    given = _plain_arguments(prepared.call.arguments)
     return new_request(
         prepared,
         scope,
@@ -202,9 +204,9 @@ def new_request(prepared: Prepared, scope: Scope, **fields: Any) -> ApprovalRequ
     )
 
 
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return cast("dict[str, Any]", plain(dict(arguments)))
+        return cast("dict[str, Any]", plain_value(dict(arguments)))
     except Unrepresentable:
         return {}
 
@@ -217,7 +219,7 @@ def bound_digest(validated: Validated) -> str:
     found: dict[str, Any] = {}
     for name, value in validated.bound.items():
         try:
-            found[name] = plain(value)
+            found[name] = plain_value(value)
         except Unrepresentable:
             continue
     return digest(found) if found else ""
@@ -251,7 +253,7 @@ def mismatch(call: ToolCall, request_id: str) -> ToolResult:
     )
 
 
-def _expired(call: ToolCall, request: ApprovalRequest, doubt: InDoubtStep | None) -> ToolResult:
+def _expiry_failure(call: ToolCall, request: ApprovalRequest, doubt: InDoubtStep | None) -> ToolResult:
     if doubt is not None:
         return in_doubt(call, "no decision came in time", doubt, {"request_id": request.id})
     return ToolResult.failed(

@@ -43,7 +43,7 @@ class AsynchronousPorts:
     def execute(
         self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
     ) -> Awaitable[Any]:
-        return self._worked(function, limit_s, pauses)
+        return self._job_result(function, limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         return is_from_caller(error)
@@ -71,14 +71,16 @@ class AsynchronousPorts:
         # Not a coroutine itself: it would be one more frame around every tool.
         return work if limit_s is None else self._within(work, limit_s, pauses)
 
-    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
+    async def await_tool_future(
+        self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
         if not future.done():
             waiting = asyncio.wrap_future(future)
             try:
-                if not await _waited(waiting, limit_s, pauses):
+                if not await _is_done_within(waiting, limit_s, pauses):
                     give_up(future, limit_s or 0.0)
             except asyncio.CancelledError as cancelled:
-                await self._cleaned_up(future, waiting, cancelled)
+                await self._clean_up(future, waiting, cancelled)
                 raise
             finally:
                 # Cancels the tool's future too, if it is not done. asyncio logs exceptions that were never retrieved.
@@ -91,12 +93,12 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await self._worked(lambda: _answer(whom, question), None, is_tool=False)
+            answer = await self._job_result(lambda: _ask_guarded(whom, question), None, is_tool=False)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
 
-    async def _started(self, function: Callable[[], T]) -> Future[T]:
+    async def _start_job(self, function: Callable[[], T]) -> Future[T]:
         """Starts a job in a worker. The job of a program first waits for its turn, which no time limit covers."""
         share = program_share.get()
         if share is None:
@@ -120,7 +122,7 @@ class AsynchronousPorts:
         loop = asyncio.get_running_loop()
         return lambda core: asyncio.run_coroutine_threadsafe(core(), loop)
 
-    async def aside(self, function: Callable[[], T]) -> T:
+    async def offload(self, function: Callable[[], T]) -> T:
         working = asyncio.ensure_future(asyncio.to_thread(function))
         try:
             return await asyncio.shield(working)
@@ -131,7 +133,7 @@ class AsynchronousPorts:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def arrived(self, future: Future[T]) -> T:
+    async def wait_for(self, future: Future[T]) -> T:
         # Cancelling a wrapped future would cancel the future itself, on which others wait.
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
@@ -202,14 +204,14 @@ class AsynchronousPorts:
                     _LOG.warning("a turn was cancelled, and %s still runs after %g s", still, self._cleanup_s)
             raise
 
-    async def _worked(
+    async def _job_result(
         self, job: Callable[[], T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
     ) -> T:
         """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
-        future = await self._started(job)
+        future = await self._start_job(job)
         waiting = asyncio.wrap_future(future)
         try:
-            done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)
+            done = await _is_done_within(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)
             if not done and limit_s is not None:
                 raise not_in_time(future, limit_s)
             if not done and future.cancel():
@@ -217,7 +219,7 @@ class AsynchronousPorts:
             await asyncio.wait((waiting,))
         except asyncio.CancelledError as cancelled:
             if is_tool:
-                await self._cleaned_up(future, waiting, cancelled)
+                await self._clean_up(future, waiting, cancelled)
             raise
         finally:
             # A job that has not started must not start after its caller has left.
@@ -226,7 +228,7 @@ class AsynchronousPorts:
                 waiting.exception()
         return waiting.result()
 
-    async def _cleaned_up(
+    async def _clean_up(
         self, future: Future[Any], waiting: asyncio.Future[Any], cancelled: asyncio.CancelledError
     ) -> None:
         """Cancels a tool's future. If it runs in a thread, which cannot be cancelled, waits until it ends.
@@ -244,7 +246,7 @@ class AsynchronousPorts:
         """
         task = asyncio.create_task(work)
         try:
-            done = await _waited(task, limit_s, pauses)
+            done = await _is_done_within(task, limit_s, pauses)
         except asyncio.CancelledError as cancelled:
             cancel_once(task)
             if not await have_ended((task,), self._cleanup_s):
@@ -257,7 +259,7 @@ class AsynchronousPorts:
         raise TimedOut(limit_s, stopped=ended and _broke_off(task))
 
 
-async def _waited(waiting: asyncio.Future[Any], limit_s: float | None, pauses: PauseClock | None) -> bool:
+async def _is_done_within(waiting: asyncio.Future[Any], limit_s: float | None, pauses: PauseClock | None) -> bool:
     """True if the work ended within the limit and its pauses."""
     done, _ = await asyncio.wait((waiting,), timeout=limit_s)
     while not done and pauses is not None and (more_s := pauses.more_s()) > 0:
@@ -270,7 +272,7 @@ def _broke_off(task: asyncio.Future[Any]) -> bool:
     return task.cancelled() or task.exception() is not None or isinstance(task.result(), Raised)
 
 
-def _answer(whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A | Awaitable[A] | Raised:
+def _ask_guarded(whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A | Awaitable[A] | Raised:
     try:
         return whom(question)
     except Exception as error:  # noqa: BLE001 - re-raised where the question was asked

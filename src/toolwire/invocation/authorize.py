@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.arguments.canonical import unmasked
+from toolwire.definition.arguments.canonical import unmask
 from toolwire.invocation.ask import ask, bound_digest, mismatch
-from toolwire.invocation.judge import effects_of, judged
-from toolwire.invocation.record import evidence, reconciled, refused_again
+from toolwire.invocation.judge import effects_of, judge_call
+from toolwire.invocation.record import evidence, refuse_rerun, resolve_doubt
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
@@ -24,7 +24,7 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
     """Returns the call as it may run, or the outcome that replaces it. A person may have edited the call."""
     began = None
     if doubt is not None:
-        cleared = await reconciled(prepared, scope, doubt)
+        cleared = await resolve_doubt(prepared, scope, doubt)
         if isinstance(cleared, ToolResult):
             return cleared
         if doubt.is_asking and doubt.waiting and scope.approver is None and scope.can_suspend:
@@ -34,10 +34,10 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
         # their own records, and a tool that waits for an answer has not gone on.
         began = None if doubt.is_asking or doubt.is_composite else doubt
         doubt = cleared
-    verdict = judged(prepared, scope)
+    verdict = judge_call(prepared, scope)
     reasons = verdict.reasons
     if verdict.effect == "deny":
-        return _denied(prepared.call, "; ".join(reasons))
+        return _denial(prepared.call, "; ".join(reasons))
     if doubt is not None:
         prepared.attempt = doubt.attempt + 1
         reasons = (evidence(doubt), *reasons)
@@ -62,7 +62,7 @@ def _as_decided(
     prepared: Prepared, decision: Decision, scope: Scope, began: InDoubtStep | None
 ) -> Prepared | ToolResult:
     call = prepared.call
-    prepared.approval = _told(decision)
+    prepared.approval = _decision_facts(decision)
     match decision.verdict:
         case "approve":
             return _still_allowed(prepared, decision, scope)
@@ -77,17 +77,17 @@ def _as_decided(
             reason = decision.reason or "a person stopped the run"
             if scope.run is not None:
                 scope.run.stopped = reason
-    refused = _denied(call, reason) if began is None else refused_again(call, reason)
+    refused = _denial(call, reason) if began is None else refuse_rerun(call, reason)
     return refused.with_metadata(approval=prepared.approval)
 
 
 def _still_allowed(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     """Returns the approved call. The tool's owner or a new rule may have denied it while a person decided."""
-    verdict = judged(prepared, scope)
+    verdict = judge_call(prepared, scope)
     refusal = "; ".join(verdict.reasons) if verdict.effect == "deny" else _may_not_cause(prepared, decision, scope)
     if refusal is None:
         return prepared
-    return _denied(prepared.call, refusal).with_metadata(approval=prepared.approval)
+    return _denial(prepared.call, refusal).with_metadata(approval=prepared.approval)
 
 
 def _may_not_cause(prepared: Prepared, decision: Decision, scope: Scope) -> str | None:
@@ -110,7 +110,7 @@ def _may_not_cause(prepared: Prepared, decision: Decision, scope: Scope) -> str 
     return scope.policy.may_decide(decision.by, as_now)
 
 
-def _told(decision: Decision) -> dict[str, Any]:
+def _decision_facts(decision: Decision) -> dict[str, Any]:
     """Returns the facts about a decision for observers."""
     by = decision.by
     return {
@@ -123,7 +123,7 @@ def _told(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the changes of an edit by argument, as `before` and `after`. An absent value has no entry."""
     found: dict[str, Any] = {}
     for name in {**before, **after}:
@@ -142,9 +142,9 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     call = prepared.call
     assert decision.arguments is not None  # `Decision` requires them of an edit.
     try:
-        arguments = unmasked(decision.arguments, prepared.validated, scope.secret_key)
+        arguments = unmask(decision.arguments, prepared.validated, scope.secret_key)
     except Unrepresentable as error:
-        return _denied(call, f"the edited arguments cannot be read: {error}")
+        return _denial(call, f"the edited arguments cannot be read: {error}")
     written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
     edited = validate(written, prepared.entry, scope.states)
     if isinstance(edited, ToolResult):
@@ -152,17 +152,17 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     # Validation read the bound values again: the host's state may have changed since the approver saw the call.
     if bound_digest(edited.validated) != bound_digest(prepared.validated):
         return mismatch(call, prepared.request_id)
-    verdict = judged(edited, scope)
+    verdict = judge_call(edited, scope)
     if verdict.effect == "deny":
-        return _denied(call, "; ".join(verdict.reasons))
+        return _denial(call, "; ".join(verdict.reasons))
     try:
         refusal = _may_not_cause(edited, decision, scope)
-        changed = _changed(prepared.canonical(scope), edited.canonical(scope))
+        changed = _changes_of(prepared.canonical(scope), edited.canonical(scope))
     except Unrepresentable as error:
-        return _denied(call, f"the edited arguments cannot be recorded: {error}")
+        return _denial(call, f"the edited arguments cannot be recorded: {error}")
     if refusal is not None:
-        return _denied(call, refusal)
-    edited.approval = {**_told(decision), "changed": changed}
+        return _denial(call, refusal)
+    edited.approval = {**_decision_facts(decision), "changed": changed}
     edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
     edited.asked, edited.idempotency_key = call, prepared.idempotency_key
     return edited
@@ -181,5 +181,5 @@ def _wrong_edit(call: ToolCall, edited: ToolResult) -> ToolResult:
     )
 
 
-def _denied(call: ToolCall, reason: str) -> ToolResult:
+def _denial(call: ToolCall, reason: str) -> ToolResult:
     return ToolResult.failed("denied", f"{call.name!r} may not be run: {reason}.", data={"reason": reason}, call=call)

@@ -143,12 +143,12 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
     """
     if scope.middleware and not all(map(is_colourless, scope.middleware)):
         return True
-    if not scope.tools.answers_later:
+    if not scope.tools.has_deferred:
         return False
     for call in calls:
         entry = scope.tools.find(call.name)
         if entry is None:
             continue
-        if entry.is_async or entry.composite is not None or (len(calls) > 1 and entry.answers_later):
+        if entry.is_async or entry.composite is not None or (len(calls) > 1 and entry.is_deferred):
             return True
     return False

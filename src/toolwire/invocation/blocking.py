@@ -41,7 +41,7 @@ class BlockingPorts:
             return function()
         future = self.runtime.workers.start(function)
         try:
-            if not _waited(future, limit_s, pauses):
+            if not _is_done_within(future, limit_s, pauses):
                 raise not_in_time(future, limit_s)
         except BaseException:
             # A job that has not started must not start after its caller has left.
@@ -75,9 +75,11 @@ class BlockingPorts:
         except TimeoutError as late:
             raise TimedOut(limit_s or 0.0, stopped=True) from late
 
-    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
+    async def await_tool_future(
+        self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
         try:
-            if not _waited(future, limit_s, pauses):
+            if not _is_done_within(future, limit_s, pauses):
                 give_up(future, limit_s or 0.0)
         except BaseException:
             future.cancel()
@@ -91,18 +93,18 @@ class BlockingPorts:
         return cast("A", answer)
 
     def from_tool(self) -> Callable[[Callable[[], Coroutine[Any, Any, T]]], Future[T]]:
-        return _stepped
+        return _run_to_future
 
-    async def aside(self, function: Callable[[], T]) -> T:
+    async def offload(self, function: Callable[[], T]) -> T:
         return function()
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop is blocked here
 
     async def has_ended(self, future: Future[Any], limit_s: float) -> bool:
-        return _waited(future, limit_s)
+        return _is_done_within(future, limit_s)
 
-    async def arrived(self, future: Future[T]) -> T:
+    async def wait_for(self, future: Future[T]) -> T:
         return future.result()
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
@@ -130,7 +132,7 @@ class BlockingPorts:
             return core
 
 
-def _waited(future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> bool:
+def _is_done_within(future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> bool:
     """True if the future was done within the limit and its pauses."""
     is_done = _is_done(future, limit_s)
     while not is_done and pauses is not None and (more_s := pauses.more_s()) > 0:
@@ -176,7 +178,7 @@ def value_of(future: Future[Any]) -> Any:
     return future.result() if error is None else Raised(error)
 
 
-def _stepped(core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+def _run_to_future(core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     future = Future[T]()
     try:
         future.set_result(step(core()))

@@ -15,8 +15,8 @@ from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.definition.unreadable_returns import READABLE
-from toolwire.invocation.amend import amended_result
-from toolwire.invocation.asking.ends import declined, without_context
+from toolwire.invocation.amend import finalise_result
+from toolwire.invocation.asking.ends import failure_of_declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
@@ -24,21 +24,21 @@ from toolwire.invocation.fold import (
     ALL_GIVEN,
     READY,
     STOPPED,
-    Produced,
-    interrupted,
+    CallOutput,
+    failure_of_exception,
+    interruption_result,
     is_interruption,
-    kept,
-    raised,
     result_of,
-    stopped,
+    stop_producing,
+    with_earlier_content,
     with_repeatable_stop,
 )
-from toolwire.invocation.inner.inside import Inside
+from toolwire.invocation.inner.inside import InnerCalls
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import check_promise
 from toolwire.invocation.scope import Path, Scope
-from toolwire.invocation.tell import told_sink
+from toolwire.invocation.tell import sink_for_call
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.own_cancellation import is_cancelled_error, is_from_caller
 from toolwire.runtime.workers import WorkersExhausted
@@ -46,7 +46,7 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.failures import stop_facts
-from toolwire.vocabulary.foreign.plain_forms import listed
+from toolwire.vocabulary.foreign.plain_forms import read_iterator
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -61,14 +61,14 @@ def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome
     entry, tool = prepared.entry, prepared.entry.tool
     # This function is not a coroutine itself, which saves one coroutine per call.
     if entry.composite is not None:
-        inside = Inside(prepared.call, scope, invoke, started_at=prepared.started_at)
-        return _run_composite(entry.composite, prepared, inside)
+        inner = InnerCalls(prepared.call, scope, invoke, started_at=prepared.started_at)
+        return _run_composite(entry.composite, prepared, inner)
     if tool.context_parameter is None and not tool.asker:
         running = _once(prepared, scope, invoke, None)
     else:
         running = _with_questions(prepared, scope, invoke)
     is_extended = type(prepared.validated.values) is StructuredValues
-    return _complete(running, prepared, scope) if tool.is_outside or entry.amend or is_extended else running
+    return _complete(running, prepared, scope) if tool.is_outside or entry.finalise or is_extended else running
 
 
 async def _complete(running: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
@@ -78,15 +78,15 @@ async def _complete(running: Awaitable[Outcome], prepared: Prepared, scope: Scop
         return result
     if entry.tool.is_outside:
         result = await check_promise(result, prepared, scope)
-    if entry.amend is not None:
-        result = await amended_result(result, prepared.call, entry.amend, scope.ports)
+    if entry.finalise is not None:
+        result = await finalise_result(result, prepared.call, entry.finalise, scope.ports)
     return _with_response(result, values) if type(values) is StructuredValues else result
 
 
 def _once(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> Awaitable[Outcome]:
     gate = prepared.entry.gate
     if gate is None:
-        return _run(prepared, scope, invoke, questions)
+        return _run_tool(prepared, scope, invoke, questions)
     return _run_alone(prepared, scope, invoke, gate, questions)
 
 
@@ -111,19 +111,19 @@ async def _with_questions(prepared: Prepared, scope: Scope, invoke: Path) -> Out
     return questions.outcome
 
 
-async def _run_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
+async def _run_composite(composite: Composite, prepared: Prepared, inner: InnerCalls) -> Outcome:
     """Runs a tool that consists of calls, and returns its outcome."""
-    call, left_s = prepared.call, _time_left(None, inside.deadline)
+    call, left_s = prepared.call, _time_left(None, inner.deadline)
     if left_s is not None and left_s <= 0:
         return _too_late(call, None)
     try:
-        return await composite(prepared.validated, inside)
+        return await composite(prepared.validated, inner)
     except ForOperator as error:
         return ToolResult.failed("unavailable", f"{call.name!r} cannot run here: {error}", exception=error, call=call)
     except BoundValueError:
         raise
     except Exception as error:  # noqa: BLE001 - as for any other tool
-        return raised(call, error)
+        return failure_of_exception(call, error)
 
 
 async def _run_alone(
@@ -139,7 +139,7 @@ async def _run_alone(
     gate.holder = prepared
     _HOLDERS.set((*outer, prepared))
     try:
-        return await _run(prepared, scope, invoke, questions)
+        return await _run_tool(prepared, scope, invoke, questions)
     finally:
         gate.leave()
         _HOLDERS.set(outer)
@@ -149,7 +149,7 @@ _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
 """The enclosing calls that hold a gate, in this thread or in the threads that led to it."""
 
 
-async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> ToolResult:
+async def _run_tool(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> ToolResult:
     call, entry, ports = prepared.call, prepared.entry, scope.ports
     tool = entry.tool
     refusal = _owners_refusal(prepared, scope)
@@ -159,8 +159,8 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
     if limit_s is not None and limit_s <= 0:
         return _too_late(call, scope)
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    sink = told_sink(prepared, scope) if scope.listeners else scope.sink
-    produced = None if questions is None and sink is None else Produced(sink, is_read=scope.sink is not None)
+    sink = sink_for_call(prepared, scope) if scope.listeners else scope.sink
+    produced = None if questions is None and sink is None else CallOutput(sink, is_read=scope.sink is not None)
     context = clock = None
     if questions is not None and produced is not None:
         clock = questions.clock
@@ -169,59 +169,65 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
         is_quick = tool.gives_future and (context is None or bool(tool.asker))
         if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
             # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
-            value = _called(tool, prepared.validated, context, deadline)
+            value = _call_tool(tool, prepared.validated, context, deadline)
         elif tool.is_async:
-            work = _called_later(tool, prepared.validated, context, deadline, ports)
+            work = _call_async_tool(tool, prepared.validated, context, deadline, ports)
             value = await ports.finish(work, limit_s, clock)
         else:
-            work = partial(_called, tool, prepared.validated, context, deadline)
+            work = partial(_call_tool, tool, prepared.validated, context, deadline)
             value = await ports.execute(work, limit_s, clock)
         if type(value) not in READY:
             if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
-                value = await _finished(value, ports, _time_left(None, deadline), questions)
+                value = await _await_outcome(value, ports, _time_left(None, deadline), questions)
             if isinstance(value, GENERATORS):
-                produced = produced or Produced(sink, is_read=scope.sink is not None)
+                produced = produced or CallOutput(sink, is_read=scope.sink is not None)
                 value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
     except TimedOut as late:
-        is_stopped = stopped(produced) or late.stopped
-        return with_repeatable_stop(kept(_late(call, limit_s or late.limit_s, is_stopped), produced), tool)
+        is_stopped = stop_producing(produced) or late.stopped
+        return with_repeatable_stop(
+            with_earlier_content(_late(call, limit_s or late.limit_s, is_stopped), produced), tool
+        )
     except WorkersExhausted as exhausted:
         message = f"{call.name!r} was not started: {exhausted}."
         return ToolResult.failed("overloaded", message, data={"is_started": False}, call=call)
     except BaseException:
-        stopped(produced)
+        stop_producing(produced)
         raise
-    return with_repeatable_stop(_returned(call, value, produced, questions), tool)
+    return with_repeatable_stop(_result_of_value(call, value, produced, questions), tool)
 
 
-def _returned(call: ToolCall, value: Any, produced: Produced | None, questions: Questions | None) -> ToolResult:
+def _result_of_value(
+    call: ToolCall, value: Any, produced: CallOutput | None, questions: Questions | None
+) -> ToolResult:
     if type(value) is Raised:
-        return kept(_failed(call, value.error), produced)
+        return with_earlier_content(_failure_for_error(call, value.error), produced)
     if type(value) is InputRequired:
         return without_context(call) if questions is None else questions.wants(value)
     return result_of(call, value) if produced is None else produced.result(call, value)
 
 
-def _failed(call: ToolCall, error: BaseException) -> ToolResult:
+def _failure_for_error(call: ToolCall, error: BaseException) -> ToolResult:
     if is_interruption(error):
-        return interrupted(call)
-    return declined(call, error) if isinstance(error, QuestionDeclined) else raised(call, error)
+        return interruption_result(call)
+    return (
+        failure_of_declined(call, error) if isinstance(error, QuestionDeclined) else failure_of_exception(call, error)
+    )
 
 
-def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
+def _await_outcome(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
     if isinstance(value, Future):
-        return ports.answered(cast("Future[Any]", value), left_s, questions and questions.clock)
-    return ports.finish(_held(value, questions), left_s)
+        return ports.await_tool_future(cast("Future[Any]", value), left_s, questions and questions.clock)
+    return ports.finish(_await_value(value, questions), left_s)
 
 
-def _called(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None) -> Any:
+def _call_tool(tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None) -> Any:
     """Returns the tool's value, or `Raised`."""
     outer = CALL_DEADLINE.get()
     CALL_DEADLINE.set(deadline)
     try:
         value = tool.invoke(validated, context)
         # An iterator runs the tool's code, so it is read here.
-        return value if type(value) in READY else listed(value)
+        return value if type(value) in READY else read_iterator(value)
     except PASSING:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
@@ -230,7 +236,7 @@ def _called(tool: Tool, validated: Validated, context: CallContext | None, deadl
         CALL_DEADLINE.set(outer)
 
 
-async def _called_later(
+async def _call_async_tool(
     tool: Tool, validated: Validated, context: CallContext | None, deadline: float | None, ports: Ports
 ) -> Any:
     """Returns the awaited value, or `Raised`. An async generator is returned as it is, because it is not awaitable."""
@@ -238,7 +244,7 @@ async def _called_later(
     CALL_DEADLINE.set(deadline)
     try:
         value = tool.invoke(validated, context)
-        return value if isinstance(value, GENERATORS) else listed(await value)
+        return value if isinstance(value, GENERATORS) else read_iterator(await value)
     except PASSING:
         raise
     except BaseException as error:
@@ -250,7 +256,7 @@ async def _called_later(
         CALL_DEADLINE.set(outer)
 
 
-async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
+async def _await_value(value: Awaitable[Any], questions: Questions | None) -> Any:
     """Awaits a value that a sync function returned, such as a lambda around a coroutine function."""
     if questions is not None:
         questions.is_async = True
@@ -274,7 +280,7 @@ def _owners_refusal(prepared: Prepared, scope: Scope) -> ToolResult | None:
         message = f"{call.name!r} cannot be run: it is known by its schema alone."
         return owners_fault("unavailable", message, for_owner="give function= when defining it.", call=call)
     # Between the tool and the model, its owner's code could make another value of its result.
-    if returns is None or not returns.is_whole or entry.amend is not None or entry.middleware or scope.middleware:
+    if returns is None or not returns.is_whole or entry.finalise is not None or entry.middleware or scope.middleware:
         return None
     return owners_fault(
         "unavailable",
@@ -286,7 +292,7 @@ def _owners_refusal(prepared: Prepared, scope: Scope) -> ToolResult | None:
 
 
 def _too_late(call: ToolCall, scope: Scope | None) -> ToolResult:
-    if scope is not None and scope.ledger is not None and scope.ledger.recorded(call.id):
+    if scope is not None and scope.ledger is not None and scope.ledger.steps_below(call.id):
         message = f"{call.name!r} began before, and did not go on: the run's time is over."
         return ToolResult.failed(
             "unknown_outcome", message, data=stop_facts(is_started=True, may_repeat=False), call=call
@@ -332,12 +338,12 @@ def _with_response(result: ToolResult, values: StructuredValues) -> ToolResult:
 
     A text that the function itself put into `response_msg` is kept.
     """
-    text = None if result.failure is not None else _text(result)
+    text = None if result.failure is not None else _shown_text(result)
     # The next step turns a result without text into a failure.
     return result if text is None else result.with_metadata(response_msg=text, structured=values.structured)
 
 
-def _text(result: ToolResult) -> str | None:
+def _shown_text(result: ToolResult) -> str | None:
     own: Any = result.metadata.get("response_msg")
     try:
         return own if isinstance(own, str) else result.text
@@ -355,7 +361,7 @@ PASSING = (KeyboardInterrupt, GeneratorExit, BoundValueError)
 async def iterate(
     call: ToolCall,
     generator: object,
-    produced: Produced,
+    produced: CallOutput,
     ports: Ports,
     limit_s: float | None,
     pauses: PauseClock | None = None,
@@ -369,7 +375,7 @@ async def iterate(
         WorkersExhausted: No worker was free.
     """
     if isinstance(generator, GeneratorType):
-        pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
+        pulled = partial(_pull_parts, cast("GeneratorType[Any, Any, Any]", generator), produced)
         return await ports.execute(pulled, limit_s, pauses)
     if ports.is_blocking:
         return owners_fault(
@@ -378,11 +384,11 @@ async def iterate(
             for_owner="write it with `async def` and `yield`, or call it from an event loop.",
             call=call,
         )
-    later = _pulled_later(cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
+    later = _pull_async_parts(cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
     return await ports.finish(later, limit_s, pauses)
 
 
-def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:
+def _pull_parts(generator: GeneratorType[Any, Any, Any], produced: CallOutput) -> Any:
     try:
         with closing(generator):
             for value in generator:
@@ -395,7 +401,7 @@ def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:
         return Raised(error)
 
 
-async def _pulled_later(generator: AsyncGeneratorType[Any, Any], produced: Produced, ports: Ports) -> Any:
+async def _pull_async_parts(generator: AsyncGeneratorType[Any, Any], produced: CallOutput, ports: Ports) -> Any:
     try:
         async with aclosing(generator):
             async for value in generator:

@@ -43,7 +43,7 @@ STOPPED: Final = object()
 """Sentinel for a generator that was closed, because its reader wanted no more."""
 
 
-class Produced:
+class CallOutput:
     """The parts of one call's output. They belong to the call, so that output before a failure is kept."""
 
     __slots__ = ("_is_read", "_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
@@ -81,7 +81,7 @@ class Produced:
         """Async version of `put`."""
         for part in self._take(value, is_yielded):
             turn = None if self._sink is None else self._sink.offer(part)
-            if turn is not None and not await ports.arrived(turn):
+            if turn is not None and not await ports.wait_for(turn):
                 return False
         return not self.is_over
 
@@ -106,7 +106,7 @@ class Produced:
     def result(self, call: ToolCall, value: Any) -> ToolResult:
         """Returns the result of a call whose tool returned this value."""
         if value is STOPPED:
-            return self.kept(interrupted(call))
+            return self.prepend_to(interruption_result(call))
         if value is not ALL_GIVEN and isinstance(value, ToolResponse) and value.is_cumulative:
             self._last = value
         self._name_last()
@@ -114,7 +114,7 @@ class Produced:
             return self._of_generator(call)
         return self._with_parts(call, value) if self._parts else result_of(call, value)
 
-    def kept(self, failed: ToolResult) -> ToolResult:
+    def prepend_to(self, failed: ToolResult) -> ToolResult:
         """Returns the failed result with the earlier content."""
         self._name_last()
         blocks = (*self.blocks(), *failed.blocks)
@@ -159,7 +159,7 @@ class Produced:
     def _of_generator(self, call: ToolCall) -> ToolResult:
         last = self._parts[-1] if self._parts else None
         if isinstance(last, ToolResult):
-            return result_of(call, last) if last.failure is None else self.kept(result_of(call, last))
+            return result_of(call, last) if last.failure is None else self.prepend_to(result_of(call, last))
         responses = [part for part in self._parts if isinstance(part, ToolResponse)]
         if responses:
             blocks = tuple(self.blocks())
@@ -179,7 +179,7 @@ class Produced:
         if isinstance(value, ToolResponse) and value.is_cumulative:
             return result
         if result.failure is not None:
-            return self.kept(result)
+            return self.prepend_to(result)
         try:
             added = () if value is None else result.blocks or (TextBlock(type="text", text=show(result.data)),)
         except Unrepresentable:
@@ -188,21 +188,21 @@ class Produced:
         return replace(result, blocks=(*self.blocks(), *added))
 
 
-def stopped(produced: Produced | None) -> bool:
+def stop_producing(produced: CallOutput | None) -> bool:
     """Stops a tool at its next part. True if it has certainly stopped."""
     return produced is not None and produced.stop()
 
 
-def kept(failed: ToolResult, produced: Produced | None) -> ToolResult:
+def with_earlier_content(failed: ToolResult, produced: CallOutput | None) -> ToolResult:
     """Returns the failed result with the content that came before."""
-    return failed if produced is None else produced.kept(failed)
+    return failed if produced is None else produced.prepend_to(failed)
 
 
 def _has_blocks(value: object) -> bool:
     return is_block(value) or is_blocks(value)
 
 
-def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
+def interruption_result(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
     """Returns the result of a call that began and was stopped after these blocks."""
     data = stop_facts(is_started=True, may_repeat=False)
     failed = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", data=data, call=call)
@@ -235,7 +235,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
         return ToolResult(
             value.success,
             value.data,
-            None if value.error is None else _shortened(value.error),
+            None if value.error is None else _shorten_message(value.error),
             value.metadata if type(value) is ToolResult else {**value.metadata, **_own_fields(value)},
             content=value.blocks,
             failure=value.failure,
@@ -270,14 +270,14 @@ _NO_LOOP = ("no running event loop", "There is no current event loop")
 """Beginnings of asyncio's messages in a thread without an event loop."""
 
 
-def raised(call: ToolCall, error: BaseException) -> ToolResult:
+def failure_of_exception(call: ToolCall, error: BaseException) -> ToolResult:
     """Returns the result of a call whose tool raised. The log `toolwire.tools` gets the traceback.
 
     A tool tells by `CallNotSent` and `CallNotAnswered` how far its call came.
     """
     name = type(error).__name__
     _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
-    message = _shortened(_message(error))
+    message = _shorten_message(_message(error))
     data: dict[str, Any] = {"exception": name, "message": message}
     if isinstance(error, RuntimeError) and message.startswith(_NO_LOOP):
         return owners_fault(
@@ -338,7 +338,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
             yield error
 
 
-def _shortened(message: str) -> str:
+def _shorten_message(message: str) -> str:
     """Returns the beginning and end of a message that is too long. Either may hold the important part."""
     if len(message) <= ERROR_LIMIT:
         return message

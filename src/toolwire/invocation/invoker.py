@@ -18,17 +18,17 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from toolwire.invocation.aside import beside, needs_thread
+from toolwire.invocation.aside import needs_thread, offload_if
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt
-from toolwire.invocation.fold import interrupted, with_repeatable_stop
-from toolwire.invocation.judge import judged
+from toolwire.invocation.fold import interruption_result, with_repeatable_stop
+from toolwire.invocation.judge import judge_call
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.postprocess import first_page, has_read, postprocess
 from toolwire.invocation.record import begin, in_doubt, is_divergence, recall, record_begun
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope, run_of
-from toolwire.invocation.tell import taken, tell, tell_started
+from toolwire.invocation.tell import flush_events, tell, tell_started
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import ToolCall
@@ -63,7 +63,7 @@ async def _take_steps(call: ToolCall, scope: Scope, trail: Trail | None) -> Outc
     doubt = None if trail is None else trail.doubt
     is_large = needs_thread(call.arguments, scope.ports) if trail is None else trail.is_large
     if is_large:
-        prepared = await scope.ports.aside(partial(prepare, call, scope, doubt))
+        prepared = await scope.ports.offload(partial(prepare, call, scope, doubt))
     else:
         prepared = prepare(call, scope, doubt)
     if isinstance(prepared, ToolResult):
@@ -93,7 +93,7 @@ def prepare(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> Prepared
 
     With a `doubt`, the call began before. It is judged when its owner has said whether it was done (`authorize`).
     """
-    refusal = _refusal(call, scope, doubt)
+    refusal = _refusal_after_end(call, scope, doubt)
     if refusal is not None:
         return refusal
     entry = resolve(call, scope)
@@ -105,11 +105,11 @@ def prepare(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> Prepared
     if scope.end is not None and scope.end.name == entry.name:
         # It has no effect but the end, so no rule, person or middleware is asked.
         return scope.end.take(prepared)
-    prepared.is_allowed = doubt is None and judged(prepared, scope).effect == "auto"
+    prepared.is_allowed = doubt is None and judge_call(prepared, scope).effect == "auto"
     return prepared
 
 
-def _refusal(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolResult | None:
+def _refusal_after_end(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolResult | None:
     """Returns the result of a call that does not run, because of a call before it: one that ended the turn or failed.
 
     A call that began before goes on, and so does one that a person was asked about.
@@ -164,7 +164,7 @@ class Trail:
         """
         call, scope, refusal = self._call, self._scope, None
         if scope.ledger is not None:
-            found = await beside(scope.ports, self.is_large, partial(recall, call, scope, scope.ledger))
+            found = await offload_if(scope.ports, self.is_large, partial(recall, call, scope, scope.ledger))
             if isinstance(found, ToolResult):
                 refusal = found
             else:
@@ -173,8 +173,8 @@ class Trail:
                     return self._take_from_record(known)
                 self._step, self.doubt = step, known
         if scope.listeners:
-            await beside(scope.ports, self.is_large, partial(tell_started, call, scope))
-            await taken(scope)
+            await offload_if(scope.ports, self.is_large, partial(tell_started, call, scope))
+            await flush_events(scope)
         return refusal
 
     def _take_from_record(self, known: ToolResult) -> ToolResult:
@@ -188,8 +188,8 @@ class Trail:
         """Records that the call is about to run. Returns a result if it must not."""
         scope, step = self._scope, self._step
         if scope.ledger is not None and step is not None:
-            begun = await beside(scope.ports, self.is_large, partial(begin, prepared, step, scope, scope.ledger))
-            answer = await scope.ports.arrived(begun) if isinstance(begun, Future) else begun
+            begun = await offload_if(scope.ports, self.is_large, partial(begin, prepared, step, scope, scope.ledger))
+            answer = await scope.ports.wait_for(begun) if isinstance(begun, Future) else begun
             if isinstance(answer, ToolResult):
                 return answer
             prepared.started_at = answer or 0.0
@@ -206,8 +206,8 @@ class Trail:
         if scope.ledger is None or step is None or is_divergence(outcome):
             return outcome
         self._step = None
-        settled = await beside(scope.ports, self.is_large, partial(scope.ledger.settle, step, outcome))
-        return await scope.ports.arrived(settled)
+        settled = await offload_if(scope.ports, self.is_large, partial(scope.ledger.settle, step, outcome))
+        return await scope.ports.wait_for(settled)
 
     def break_off(self) -> None:
         """Records and tells that an exception ended the call: a cancellation, or a mistake of the host."""
@@ -215,16 +215,16 @@ class Trail:
         if scope.ledger is not None and step is not None:
             if begun is not None:
                 record_begun(begun, step, scope, scope.ledger)
-            scope.ledger.interrupted(step)
+            scope.ledger.abandon(step)
         if begun is not None:
-            result = with_repeatable_stop(interrupted(call), begun.entry.tool)
+            result = with_repeatable_stop(interruption_result(call), begun.entry.tool)
         else:
             data = stop_facts(is_started=False, may_repeat=True)
             message = f"{call.name!r} was interrupted before it began."
             result = ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
         self._tell(result, time.perf_counter() - self._started)
         if self._span is not None:
-            self._span.ended(result)
+            self._span.end(result)
 
     async def tell(self, outcome: Outcome) -> Outcome:
         """Tells observers the end of the call and ends its span. Returns the outcome when a reader has taken it.
@@ -234,13 +234,13 @@ class Trail:
         scope = self._scope
         if isinstance(outcome, ToolResult):
             duration_s = time.perf_counter() - self._started
-            await beside(scope.ports, self.is_large, partial(self._tell, outcome, duration_s))
+            await offload_if(scope.ports, self.is_large, partial(self._tell, outcome, duration_s))
         if self._span is not None:
-            self._span.ended(outcome)
+            self._span.end(outcome)
         if scope.events is not None:
             if scope.run is not None and isinstance(outcome, ToolResult):
                 scope.run.under_way.ended[self._call.id] = outcome
-            await taken(scope)
+            await flush_events(scope)
         return outcome
 
     def _measure(self, result: ToolResult) -> None:

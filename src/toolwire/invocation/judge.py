@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 
 from toolwire.catalogue.entry import Entry
-from toolwire.definition.tool import typed
+from toolwire.definition.tool import arguments_with_types
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.policy import Policy, Subject, Verdict
 from toolwire.vocabulary.effects import Effect, Seen
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _LOG = logging.getLogger("toolwire.effects")
 
 
-def judged(prepared: Prepared, scope: Scope) -> Verdict:
+def judge_call(prepared: Prepared, scope: Scope) -> Verdict:
     """Returns the policy's verdict on the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
     withheld = _withheld(entry)
@@ -25,7 +25,7 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
     own = entry.own_permission
     was_asked = scope.run is not None and prepared.call.id in scope.run.asked
     if not was_asked and (scope.run is None or not scope.run.taints):
-        settled = policy.settled(entry.name, own)
+        settled = policy.constant_verdict(entry.name, own)
         if settled is not None:
             return settled
     try:
@@ -35,7 +35,7 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
     return policy.judge(entry.name, own, subject, was_asked=was_asked)
 
 
-def judged_by_name(entry: Entry, policy: Policy) -> Verdict:
+def judge_by_name(entry: Entry, policy: Policy) -> Verdict:
     """Returns the verdict without the rules that depend on the call. A denial holds for every call of the tool."""
     return _withheld(entry) or policy.judge(entry.name, entry.own_permission)
 
@@ -50,7 +50,7 @@ def is_denied(entry: Entry, policy: Policy) -> bool:
 
     No rule denies the call by which a model ends.
     """
-    return not entry.tool.ends_turn and judged_by_name(entry, policy).effect == "deny"
+    return not entry.tool.ends_turn and judge_by_name(entry, policy).effect == "deny"
 
 
 def subject_of(prepared: Prepared, scope: Scope) -> Subject:
@@ -68,7 +68,7 @@ def subject_of(prepared: Prepared, scope: Scope) -> Subject:
         taints=frozenset() if scope.run is None else scope.run.taints,
         is_outside=tool.is_outside,
         tool_digest=tool.digest,
-        typed=typed(prepared.validated, scope.secret_key),
+        typed=arguments_with_types(prepared.validated, scope.secret_key),
     )
 
 
@@ -84,7 +84,7 @@ def effects_of(prepared: Prepared, scope: Scope) -> frozenset[Effect]:
     if effects.of_call is None:
         return effects.kinds
     # The function is the host's code and may change its arguments, so it gets a copy.
-    arguments = plain(prepared.canonical(scope))
+    arguments = plain_value(prepared.canonical(scope))
     seen = Seen(urls=frozenset() if scope.run is None else frozenset(scope.run.urls))
     try:
         given = effects.of_call(arguments, seen)

@@ -71,7 +71,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+    def steps_below(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Returns the ended steps below this one, in the order in which they ended."""
         ...
 
@@ -123,7 +123,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def interrupted(self, step: Step) -> None:
+    def abandon(self, step: Step) -> None:
         """Records that the step was abandoned. Does not wait."""
 
 
@@ -179,7 +179,9 @@ class Ports(Protocol):
         """
         ...
 
-    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
+    async def await_tool_future(
+        self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
         """Returns the result of a tool's future, or `Raised`. If the call ends earlier, the future is cancelled.
 
         Raises:
@@ -195,7 +197,7 @@ class Ports(Protocol):
         """Returns a function with which the thread of a sync tool starts a coroutine of the path."""
         ...
 
-    async def aside(self, function: Callable[[], T]) -> T:
+    async def offload(self, function: Callable[[], T]) -> T:
         """Runs a function that takes processor time. An event loop continues meanwhile.
 
         If the wait is cancelled, it raises only after the function has ended.
@@ -210,7 +212,7 @@ class Ports(Protocol):
         """Waits for this many seconds."""
         ...
 
-    async def arrived(self, future: Future[T]) -> T:
+    async def wait_for(self, future: Future[T]) -> T:
         """Returns the future's result or raises its error. A cancelled wait does not cancel the future."""
         ...
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.aside import beside, needs_thread
+from toolwire.invocation.aside import needs_thread, offload_if
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Run, Scope
@@ -100,7 +100,7 @@ async def check_promise(result: ToolResult, prepared: Prepared, scope: Scope) ->
     if check is None or not result.success:
         return result
     is_large = needs_thread(result.data, scope.ports)
-    misfit = await beside(scope.ports, is_large, partial(check, result.data))
+    misfit = await offload_if(scope.ports, is_large, partial(check, result.data))
     if misfit is None:
         return result
     failed = owners_fault(
@@ -151,7 +151,7 @@ async def first_page(cut: ToolResult, whole_result: ToolResult, entry: Entry, sc
     whole = whole_result.text if whole_result.failure is None else _text_before_failure(whole_result)
     kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
     spill = reader.spill if reader.is_spill_given or scope.pages is None else scope.pages
-    kept_as = await scope.ports.arrived(spill.keep(kept, scope.caller))
+    kept_as = await scope.ports.wait_for(spill.keep(kept, scope.caller))
     if kept_as is None:
         return cut
     page = page_of(whole, 0, limit_bytes)

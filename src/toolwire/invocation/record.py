@@ -68,7 +68,7 @@ def read_below(key: str, entry: Entry | None, scope: Scope) -> None:
 
 
 def _read_steps(key: str, find: Callable[[str], Tool | None], scope: Scope, ledger: Ledger) -> None:
-    for step, result in ledger.recorded(key):
+    for step, result in ledger.steps_below(key):
         tool = find(step.tool)
         read_result(tool, step.tool, result, scope, step.given)
         if tool is not None and tool.is_delegating:
@@ -112,7 +112,7 @@ def begin(
         # used.
         prepared.look_again()
     try:
-        arguments = recorded(prepared, scope)
+        arguments = arguments_for_record(prepared, scope)
     except Unrepresentable as error:
         return _unrecordable(prepared.call, error)
     start = _start(prepared, step, arguments)
@@ -150,10 +150,10 @@ def record_begun(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -
     """Records that a stopped call had begun, if its start needed no record. Does not wait."""
     if not _begins_on_record(prepared):
         with suppress(Unrepresentable):
-            ledger.begin(_start(prepared, step, recorded(prepared, scope)))
+            ledger.begin(_start(prepared, step, arguments_for_record(prepared, scope)))
 
 
-def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
+def arguments_for_record(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
     """Returns the arguments for the record: their canonical form.
 
     Without a canonical form, and if no decision was made about the call, the model's own arguments are recorded.
@@ -183,7 +183,7 @@ def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:
 _LOG = logging.getLogger("toolwire.ledger")
 
 
-def refused_again(call: ToolCall, reason: str) -> ToolResult:
+def refuse_rerun(call: ToolCall, reason: str) -> ToolResult:
     """Returns the result of a call that began before, and that a person did not let run again."""
     data = {"reason": reason, **stop_facts(is_started=True, may_repeat=False)}
     message = f"{call.name!r} began before, and its end is not on record; it may not be run again: {reason}."
@@ -194,7 +194,7 @@ def refused_again(call: ToolCall, reason: str) -> ToolResult:
 DONE_ALREADY = "It was done already; its result is not on record."
 
 
-async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
+async def resolve_doubt(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
     """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
     A composite and a delegating tool may run again, because their calls have their own records. So may an idempotent
@@ -211,7 +211,7 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> In
     may_repeat = may_repeat or prepared.entry.tool.is_delegating
     found = None
     if effects.reconcile is not None and effects.idempotent != "natural":
-        found = await _found(effects.reconcile, prepared, scope, doubt)
+        found = await _ask_reconcile(effects.reconcile, prepared, scope, doubt)
     if found == "done":
         block = TextBlock(type="text", text=DONE_ALREADY)
         return ToolResult(True, None, None, {"reconciled": True}, content=(block,), call=prepared.call)
@@ -225,7 +225,7 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> In
     return doubt
 
 
-async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> Any:
+async def _ask_reconcile(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> Any:
     try:
         return await scope.ports.ask(reconcile, doubt.idempotency_key)
     except Exception:  # noqa: BLE001 - the owner's code: if it fails, the outcome stays unknown

@@ -30,15 +30,15 @@ def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
         refusal = entry.tool.withheld()
         if refusal is not None:
             return replace(refusal, call=call)
-        return entry if entry.disabled is None else _disabled(call, entry.disabled)
+        return entry if entry.disabled is None else _failure_of_disabled(call, entry.disabled)
     if isinstance(scope.tools, Selection):
         group = scope.tools.inactive_group(call.name)
         if group is not None:
             return _inactive(call, group, can_activate=scope.tools.can_activate(group))
-    return _unknown(call, scope)
+    return _failure_of_unknown(call, scope)
 
 
-def _disabled(call: ToolCall, reason: str) -> ToolResult:
+def _failure_of_disabled(call: ToolCall, reason: str) -> ToolResult:
     return ToolResult.failed(
         "unavailable",
         f"{call.name!r} is disabled: {reason.removesuffix('.')}.",
@@ -64,7 +64,7 @@ def _inactive(call: ToolCall, group: ToolGroup, *, can_activate: bool) -> ToolRe
     return ToolResult.failed("inactive_tool", message, hint=hint, data={"group": group.name}, call=call)
 
 
-def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
+def _failure_of_unknown(call: ToolCall, scope: Scope) -> ToolResult:
     if call.name == CODE_EXECUTION:
         return owners_fault(
             "unknown_tool",
@@ -80,7 +80,7 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
     near = members[0] if len(members) == 1 else None if members else nearest(call.name, names)
     return ToolResult.failed(
         "unknown_tool",
-        f"There is no tool named {_quoted(call.name)}.",
+        f"There is no tool named {_quote_name(call.name)}.",
         hint=f"Did you mean {near!r}?" if near else _listing(names, members),
         data={"nearest": near, "tools": names},
         call=call,
@@ -98,7 +98,7 @@ def _members(name: str, entries: Iterable[Entry]) -> list[str]:
     return [entry.name for entry in entries if entry.group == name or entry.name.startswith(beginnings)]
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return repr(name) if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT]!r}..."
 
 

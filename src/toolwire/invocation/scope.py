@@ -38,10 +38,10 @@ RESULT_LIMIT_BYTES = 32_768
 class Events(Observer, Protocol):
     """The reader of a turn's events (`session.turn_events`)."""
 
-    def taken(self) -> Future[bool] | None: ...
+    def flush(self) -> Future[bool] | None: ...
 
 
-class Watching(Protocol):
+class LiveObservers(Protocol):
     """Observers that a host adds and removes while calls run."""
 
     @property
@@ -69,7 +69,7 @@ class Scope:
     """The middleware around the execution of every call, outermost first."""
     observers: tuple[Observer, ...] = ()
     """The observers of each call's end."""
-    watchers: tuple[Watching, ...] = ()
+    watchers: tuple[LiveObservers, ...] = ()
     """The observers that come and go: of the registry, the toolkit and the session."""
     events: Events | None = None
     """The reader of the turn's events, or None. A call goes on when the reader has taken its events."""
@@ -167,7 +167,7 @@ class Scope:
             check_middleware(layer)
         return replace(self, middleware=(*self.middleware, *more))
 
-    def narrowed(
+    def narrow(
         self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None
     ) -> Scope:
         """Returns a copy for fewer tools: with one more predicate, another caller, or groups.
@@ -217,7 +217,7 @@ def run_of(call: ToolCall, scope: Scope) -> str:
     return scope.run_id or call.id if scope.ledger is None else scope.ledger.run_id
 
 
-def ended(outcome: Outcome) -> ToolResult:
+def require_result(outcome: Outcome) -> ToolResult:
     """Returns the result of a call that cannot wait beyond this process (`can_suspend` is False)."""
     if isinstance(outcome, ToolResult):
         return outcome

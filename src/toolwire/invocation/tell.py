@@ -58,19 +58,19 @@ def tell_decided(request: ApprovalRequest, decision: Decision, call: ToolCall, s
     _tell_each("decided", "the decision on call", call, scope, request, decision)
 
 
-async def taken(scope: Scope) -> None:
+async def flush_events(scope: Scope) -> None:
     """Waits until the reader of the turn's events has taken all events so far."""
-    waiting = None if scope.events is None else scope.events.taken()
+    waiting = None if scope.events is None else scope.events.flush()
     if waiting is not None:
-        await scope.ports.arrived(waiting)
+        await scope.ports.wait_for(waiting)
 
 
-def told_sink(prepared: Prepared, scope: Scope) -> Sink | None:
+def sink_for_call(prepared: Prepared, scope: Scope) -> Sink | None:
     """Returns the sink of a call. Each part goes to the observers with a `parts` method first.
 
     The owner's postprocessing may hide what its tool gives, so the parts of such a tool go to its reader alone.
     """
-    if prepared.entry.amend is not None:
+    if prepared.entry.finalise is not None:
         return scope.sink
     call = prepared.call
     # An empty list of a subscripted type would build that type at each call: 3 µs of a call's 9.
@@ -79,10 +79,10 @@ def told_sink(prepared: Prepared, scope: Scope) -> Sink | None:
         parts = getattr(observer, "parts", None)
         if parts is not None:
             listening.append(parts(call, _invocation(call, scope)))
-    return _ToldSink(call.id, listening, scope.sink, scope.events) if listening else scope.sink
+    return _ObservedSink(call.id, listening, scope.sink, scope.events) if listening else scope.sink
 
 
-class _ToldSink:
+class _ObservedSink:
     """Passes each part to observers, then to the reader if there is one."""
 
     __slots__ = ("_call_id", "_events", "_listening", "_reader")
@@ -100,7 +100,7 @@ class _ToldSink:
             _tell(listen, "a part of call", self._call_id, part)
         if self._reader is not None:
             return self._reader.offer(part)
-        return None if self._events is None else self._events.taken()
+        return None if self._events is None else self._events.flush()
 
     def end_with(self, response: ToolResponse, /) -> None:
         if self._reader is not None:

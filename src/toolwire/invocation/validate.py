@@ -9,16 +9,16 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.arguments.untaken_nulls import drop_untaken_nulls
 from toolwire.definition.binding import States
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.tool import Tool, Validated, canonical
-from toolwire.invocation.fold import raised
+from toolwire.invocation.fold import failure_of_exception
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.texts.cuts import kept_text
+from toolwire.vocabulary.texts.cuts import fit_text
 from toolwire.vocabulary.values import digest
 
 
@@ -92,7 +92,7 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
         try:
             own = _own(arguments)
         except RecursionError:
-            return refuse(call, entry, _TOO_DEEP)
+            return refuse_arguments(call, entry, _TOO_DEEP)
         validated, given = entry.tool.validate(own, states), own
         if isinstance(validated, Invalid):
             given, validated = _without_nulls(own, entry.tool, states, validated)
@@ -102,9 +102,9 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
         # A mistake of the host is raised to it; no model can mend it.
         raise
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
-        return raised(call, error)
+        return failure_of_exception(call, error)
     if isinstance(validated, Invalid):
-        return refuse(call, entry, validated)
+        return refuse_arguments(call, entry, validated)
     if given is own:
         return Prepared(call, entry, validated)
     ran = ToolCall(call.name, given, id=call.id, parent=call.parent, raw_text=call.raw_text)
@@ -151,7 +151,7 @@ def _without_nulls(
 def _drop_inner_nulls(arguments: Mapping[str, Any], tool: Tool, wrong: Collection[str]) -> bool:
     """Deletes the nulls inside the arguments of visible parameters, and returns whether there were any."""
     changed = [
-        drop_untaken_nulls(value, parameter.schema, shared_input_schema(tool), name=parameter.name, wrong=wrong)
+        drop_untaken_nulls(value, parameter.schema, input_schema_of(tool), name=parameter.name, wrong=wrong)
         for parameter in tool.visible_parameters
         if type(value := arguments.get(parameter.name)) in _CONTAINERS
     ]
@@ -165,21 +165,21 @@ def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     for value in arguments.values():
         if type(value) in _CONTAINERS:
-            return {name: _copied(value) for name, value in arguments.items()}
+            return {name: _copy_json(value) for name, value in arguments.items()}
     return arguments
 
 
-def _copied(value: Any) -> Any:
+def _copy_json(value: Any) -> Any:
     kind = cast("object", type(value))
     if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if kind is list else value
+        return {key: _copy_json(item) for key, item in value.items()}
+    return [_copy_json(item) for item in value] if kind is list else value
 
 
 _CONTAINERS = frozenset({dict, list})
 
 
-def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
+def refuse_arguments(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     """Returns a failed result: all problems for the model, or a missing bound value for the operator."""
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
@@ -187,7 +187,7 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     return ToolResult.failed(
         "invalid_arguments",
         _complaint(entry, invalid),
-        hint=_expected(entry),
+        hint=_parameters_hint(entry),
         path=invalid.problems[0].path,
         data={
             "problems": [
@@ -217,14 +217,14 @@ def _cannot_run(call: ToolCall, entry: Entry, *problems: str) -> ToolResult:
     )
 
 
-def _expected(entry: Entry) -> str:
+def _parameters_hint(entry: Entry) -> str:
     visible = entry.tool.visible_parameters
     if not visible:
         return f"Call {entry.name!r} again without arguments."
     wanted = ", ".join(
         f"{parameter.name} ({'required' if parameter.required else 'optional'})" for parameter in visible
     )
-    told = kept_text(wanted, _EXPECTED_LIMIT_BYTES)
+    told = fit_text(wanted, _EXPECTED_LIMIT_BYTES)
     more = "" if told is wanted else f" ... ({count_of(len(visible), 'parameter')} in all)"
     return f"Correct them and call {entry.name!r} again. It takes: {told}{more}."
 

@@ -15,12 +15,12 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.location import READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.conversations import joined, whose
+from toolwire.journal.ledger.conversations import join_conversation, whose
 from toolwire.journal.ledger.forgetting import forget
-from toolwire.journal.ledger.forms import run_form, written
+from toolwire.journal.ledger.forms import encode_form, run_form
 from toolwire.journal.ledger.history import ReplayHistory, calls_of
 from toolwire.journal.ledger.leases import LEASE_S, Lease
-from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
+from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import note_variables, with_variables
 from toolwire.journal.log.chain import append
@@ -116,16 +116,16 @@ class Store(StoreLog, Conversations):
         database, now = self._database, time.time()
         lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
 
-        def sealed_of(start: RunStart) -> bytes:
-            return database.sealer.seal(written(run_form(start)), "runs", start.run_id, "start")
+        def seal_start(start: RunStart) -> bytes:
+            return database.sealer.seal(encode_form(run_form(start)), "runs", start.run_id, "start")
 
         # Sealed in this thread, since a reply may be large. It is sealed again if its conversation has read more.
-        first = sealed_of(run)
+        first = seal_start(run)
 
         def job(connection: Connection) -> RunLedger:
-            start, urls = joined(connection, database.sealer, run, database.owner, now)
+            start, urls = join_conversation(connection, database.sealer, run, database.owner, now)
             start = with_variables(connection, database.sealer, start)
-            sealed = first if start.taints == run.taints else sealed_of(start)
+            sealed = first if start.taints == run.taints else seal_start(start)
             connection.execute(
                 insert(RUNS).values(
                     **whose(run),
@@ -148,12 +148,12 @@ class Store(StoreLog, Conversations):
             ledger = RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls)
             return database.hold(ledger.run_id, ledger)
 
-        def refused(_: Connection, error: Exception) -> RunLedger:
+        def refuse_duplicate(_: Connection, error: Exception) -> RunLedger:
             if isinstance(error, IntegrityError):
                 raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
             raise error
 
-        return database.run(job, refused)
+        return database.run(job, refuse_duplicate)
 
     def reopen(self, run_id: str) -> Future[RunLedger]:
         """Reopens a run as it stands, with the lease to continue it.
@@ -168,7 +168,7 @@ class Store(StoreLog, Conversations):
             row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()
             if row is None:
                 raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            ledger = reopened(connection, database, row)
+            ledger = reopen_run(connection, database, row)
             return database.hold(ledger.run_id, ledger)
 
         return database.run(job)
@@ -306,20 +306,20 @@ class Store(StoreLog, Conversations):
     def rules(self, run_id: str | None = None) -> list[Rule]:
         """Returns the rules that people chose to remember, oldest first; None selects all runs."""
         database = self._database
-        return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
+        return database.read(lambda connection: approvals.read_rules(connection, database.sealer, run_id))
 
     arules = async_twin(rules)
 
-    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
+    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
         """Returns the decisions that carry a rule, each with its request, oldest first; None selects all runs.
 
         A decision whose call has not started is left out: the rule takes effect together with that call, not in place
         of it.
         """
         database = self._database
-        return database.read(lambda connection: approvals.decided_to_remember(connection, database.sealer, run_id))
+        return database.read(lambda connection: approvals.decisions_with_rules(connection, database.sealer, run_id))
 
-    aremembered = async_twin(remembered)
+    aremembered = async_twin(decisions_with_rules)
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from toolwire.journal.conversation_info import ConversationInfo, Document, check
 from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import conversations, documents
 from toolwire.journal.ledger.conversation_leases import ConversationLease
-from toolwire.journal.ledger.documents import Save
+from toolwire.journal.ledger.documents import DocumentSave
 from toolwire.journal.ledger.parts import Parts, split
 from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
@@ -22,7 +22,7 @@ from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, Unrepresentable
 from toolwire.vocabulary.exact import exact_pieces
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 CONVERSATIONS_LISTED = 100
 """Default number of conversations in a list: more than a person looks through."""
@@ -74,11 +74,11 @@ class Conversations(ABC):
             DecisionRefused: `not_permitted`.
             ConfigurationError: The value is not in JSON types or is too large, or the name or version is not valid.
         """
-        database, name, parts = self._database, check_name(conversation), _written(value)
+        database, name, parts = self._database, check_name(conversation), _encode_document(value)
         if isinstance(cast("object", version), bool) or not isinstance(cast("object", version), int) or version < 0:
             raise ConfigurationError(f"version={version!r}: give the version of the document that you read, or 0")
         parts_of = secrets.token_hex(16) if len(parts) > 1 else ""
-        save = Save(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
+        save = DocumentSave(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
         return _save(database, save, parts)
 
     asave_document = async_twin(save_document)
@@ -126,7 +126,7 @@ class Conversations(ABC):
         )
 
 
-def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:
+def _save(database: Database, save: DocumentSave, parts: Sequence[bytes]) -> int:
     if save.parts_of:
         database.read(lambda connection: documents.check_save(connection, database.sealer, save))
         write_parts(database, Parts(owner=save.conversation, name=save.parts_of), parts, save.now)
@@ -144,14 +144,14 @@ def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:
     return save.version
 
 
-def _written(value: Any) -> Sequence[bytes]:
+def _encode_document(value: Any) -> Sequence[bytes]:
     """Returns the value as JSON, in parts. Other threads can run in between.
 
     Raises:
         ConfigurationError: It would not be read back as the same value, or it is too large.
     """
     try:
-        kept = plain(value)
+        kept = plain_value(value)
     except Unrepresentable as error:
         raise ConfigurationError(f"the document cannot be saved: {error}. Give it in JSON types") from error
     if kept != value:

@@ -17,9 +17,9 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.work import Work
 from toolwire.journal.log import rows as log_rows
 from toolwire.journal.log.chain import LogCheck, read_head, verify
-from toolwire.journal.log.compare import missing, unlogged
+from toolwire.journal.log.compare import find_unlogged, missing
 from toolwire.journal.log.following import Follow
-from toolwire.journal.log.pruning import Prune, pruned
+from toolwire.journal.log.pruning import PruneRequest, prune_log
 from toolwire.journal.log.rows import LogFilter, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM, index_more
@@ -35,7 +35,7 @@ class StoreLog(ABC):
 
     def __init__(self) -> None:
         self._is_ended = False
-        self._followed: weakref.WeakSet[Follow] = weakref.WeakSet()
+        self._followers: weakref.WeakSet[Follow] = weakref.WeakSet()
         self._woken: list[Callable[[], None]] = []
 
     @property
@@ -61,7 +61,7 @@ class StoreLog(ABC):
     def _ready(self, wanted: LogFilter | None = None) -> Database:
         """Returns the database when all events so far are written, and indexed if the filter needs that."""
         database = self._database
-        database.settled()
+        database.wait_for_writes()
         if wanted is not None and wanted.text is not None and len(wanted.text) >= TRIGRAM:
             while database.run(index_more).result():
                 pass
@@ -100,7 +100,7 @@ class StoreLog(ABC):
         It ends when it is closed, from any thread (`close`, or `with`), or when the store is closed.
         """
         followed = Follow(self._database.poller, self._read_after, after)
-        self._followed.add(followed)
+        self._followers.add(followed)
         return followed
 
     async def afollow(self, after: int = 0) -> AsyncIterator[LogRow]:
@@ -135,7 +135,7 @@ class StoreLog(ABC):
     def _end_following(self) -> None:
         """Ends every iterator of this store over its log."""
         self._is_ended = True
-        for followed in list(self._followed):
+        for followed in list(self._followers):
             followed.close()
         for wake in list(self._woken):
             wake()
@@ -147,12 +147,12 @@ class StoreLog(ABC):
         the log does not mention. It cannot detect that the whole database was restored to an earlier state.
         """
         database = self._database
-        database.settled()
+        database.wait_for_writes()
 
         def check(connection: Connection) -> LogCheck:
             found = verify(connection, database.sealer)
             is_pruned = read_head(connection, database.sealer).pruned > 0
-            cut = unlogged(connection, database.sealer, is_pruned=is_pruned)
+            cut = find_unlogged(connection, database.sealer, is_pruned=is_pruned)
             return replace(found, missing=missing(connection), unlogged=cut)
 
         return database.read(check, is_one_state=True)
@@ -172,7 +172,7 @@ class StoreLog(ABC):
 
     def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
         """Does the same without blocking; the future resolves to the number of rows."""
-        return pruned(self._database, Prune(before=before, keep=keep))
+        return prune_log(self._database, PruneRequest(before=before, keep=keep))
 
     def tell(self, event: Mapping[str, Any]) -> None:
         """Queues an event (`journal/log/events.py`) for the end of the log.

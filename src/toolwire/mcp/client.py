@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
-from toolwire.mcp.offered.passed_on import PassedOn
+from toolwire.mcp.offered.passed_on import ServerOffers
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.done import Done
 from toolwire.runtime.extras import packages_of
@@ -56,7 +56,7 @@ class MCPClientBase(ABC):
         self.name = name
 
     @property
-    def passed_on(self) -> PassedOn | None:
+    def offers(self) -> ServerOffers | None:
         """The server's resources, prompts and completion, which a `ToolServer` passes on; None without any."""
         return None
 
@@ -122,15 +122,15 @@ class MCPClient(StatefulClientBase):
         self._endpoint: Endpoint | None = None
         self.login_command = ""
         """The command that errors name if a login is missing. Empty for a server without a URL."""
-        self._passed_on = PassedOn(name, lambda: self._connection)
+        self._offers = ServerOffers(name, lambda: self._connection)
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r}>"
 
     @property
-    def passed_on(self) -> PassedOn:
+    def offers(self) -> ServerOffers:
         """The server's resources, prompts and completion, which a `ToolServer` passes on."""
-        return self._passed_on
+        return self._offers
 
     @classmethod
     def stdio(
@@ -157,10 +157,10 @@ class MCPClient(StatefulClientBase):
 
         def open_server(log: ServerLog) -> Open:
             from toolwire.mcp.stdio import Command, stdio
-            from toolwire.mcp.streams import watched
+            from toolwire.mcp.streams import watch_transport
 
             started = Command(command=command, args=arguments, env=variables, cwd=place)
-            return lambda ended: watched(stdio(started, log, bounds.message_bytes), ended, log)
+            return lambda ended: watch_transport(stdio(started, log, bounds.message_bytes), ended, log)
 
         return cls(name, open_server, bounds)
 
@@ -216,9 +216,9 @@ class MCPClient(StatefulClientBase):
     def _at_url(cls, name: str, endpoint: Endpoint) -> Self:
         def open_server(log: ServerLog) -> Open:
             from toolwire.mcp.http import at_endpoint
-            from toolwire.mcp.streams import watched
+            from toolwire.mcp.streams import watch_transport
 
-            return lambda ended: watched(at_endpoint(endpoint, client.login_command), ended, log)
+            return lambda ended: watch_transport(at_endpoint(endpoint, client.login_command), ended, log)
 
         client = cls(name, open_server, endpoint.limits)
         client._endpoint = endpoint
@@ -333,9 +333,9 @@ class MCPClient(StatefulClientBase):
 
     @property
     def _connection(self) -> Connection:
-        return default_runtime().own(self._key, self._connected)
+        return default_runtime().own(self._key, self._new_connection)
 
-    def _connected(self) -> Connection:
+    def _new_connection(self) -> Connection:
         with packages_of("mcp", "MCPClient"):
             from toolwire.mcp.connection import Connection
             from toolwire.mcp.offered.list_changes import ServerNews
@@ -343,7 +343,7 @@ class MCPClient(StatefulClientBase):
 
             log = ServerLog(self.name)
             opened = self._open_server(log)
-        told = self._passed_on
+        told = self._offers
         news = ServerNews(
             tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
         )

@@ -35,7 +35,7 @@ BLOCKS = 2_000
 LOG_LINES_PER_S = 100
 """Lines a second of a server's log, its stderr included. The rest is counted."""
 
-LEGS = 10
+ROUND_TRIPS = 10
 """Requests of one call whose server asks for input in between. The SDKs of MCP give up after as many."""
 
 LEG_S = 0.25

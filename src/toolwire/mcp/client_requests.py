@@ -25,7 +25,7 @@ from pydantic import Discriminator, Tag, TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServerRequest:
     """One request, and the form of its answer."""
 
     request: Any
@@ -34,24 +34,24 @@ class Asked:
     """Reads the answer."""
 
 
-def tool_call(tool: str, arguments: dict[str, Any]) -> Asked:
+def tool_call(tool: str, arguments: dict[str, Any]) -> ServerRequest:
     """Returns the call of a tool."""
-    return Asked(CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments)), _CALL)
+    return ServerRequest(CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments)), _CALL)
 
 
-def resource_read(uri: str) -> Asked:
+def resource_read(uri: str) -> ServerRequest:
     """Returns the request for a resource."""
-    return Asked(ReadResourceRequest(params=ReadResourceRequestParams(uri=uri)), _READ)
+    return ServerRequest(ReadResourceRequest(params=ReadResourceRequestParams(uri=uri)), _READ)
 
 
-def prompt_get(name: str, arguments: dict[str, str] | None) -> Asked:
+def prompt_get(name: str, arguments: dict[str, str] | None) -> ServerRequest:
     """Returns the request for a prompt."""
-    return Asked(GetPromptRequest(params=GetPromptRequestParams(name=name, arguments=arguments)), _PROMPT)
+    return ServerRequest(GetPromptRequest(params=GetPromptRequestParams(name=name, arguments=arguments)), _PROMPT)
 
 
-def completion(asked: Mapping[str, Any]) -> Asked:
+def completion(asked: Mapping[str, Any]) -> ServerRequest:
     """Returns the request for completions; `asked` has its parameters in the form of the protocol."""
-    return Asked(CompleteRequest(params=CompleteRequestParams.model_validate(asked)), _COMPLETION)
+    return ServerRequest(CompleteRequest(params=CompleteRequestParams.model_validate(asked)), _COMPLETION)
 
 
 def _kind(answer: Any) -> str:

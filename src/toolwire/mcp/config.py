@@ -137,7 +137,7 @@ def content_of(file: str | Path, where: str) -> object:
         raise ConfigurationError(f"{where} cannot be read: {error}") from error
 
 
-def filled(text: str, environ: Mapping[str, str] | None = None) -> str:
+def fill_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
     """Returns a text with its variables filled in. `environ` gives them; None: the process's.
 
     Raises:
@@ -182,14 +182,14 @@ class _Entry:
             entry = self._table("", self._entry)
             if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
                 return None
-            return self._made(entry, dict(entry))
+            return self._make_server(entry, dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
         except ConfigurationError as error:
             self._report("", str(error), is_off=True)
         return None
 
-    def _made(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
+    def _make_server(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
         for key in [key for key in _GRANTS if entry.pop(key, None)]:
             self._report(key, "grants nothing here: write a rule with effect='auto' for tools that may run unasked")
         for key in _SILENT:
@@ -259,11 +259,11 @@ class _Entry:
         }
         if table.pop("enabled", True) is False:
             return None
-        scope = " ".join(self._texts(table, "scopes")) if "scopes" in table else self._given(table, "scope")
+        scope = " ".join(self._texts(table, "scopes")) if "scopes" in table else self._optional_text(table, "scope")
         known = {
-            "client_id": self._given(table, "clientid"),
-            "client_secret": self._given(table, "clientsecret"),
-            "issuer": self._given(table, "issuer"),
+            "client_id": self._optional_text(table, "clientid"),
+            "client_secret": self._optional_text(table, "clientsecret"),
+            "issuer": self._optional_text(table, "issuer"),
             "scope": scope,
         }
         grant: object = table.pop("granttype", "authorization_code")
@@ -279,7 +279,7 @@ class _Entry:
             raise _Wrong(key, "client_credentials need clientId, clientSecret and issuer")
         return McpCredentials(**needed)
 
-    def _given(self, table: dict[str, Any], key: str) -> str | None:
+    def _optional_text(self, table: dict[str, Any], key: str) -> str | None:
         return self._text(table, key) if table.get(key) is not None else table.pop(key, None)
 
     def _limits(self, entry: dict[str, Any]) -> McpLimitOptions:
@@ -292,29 +292,31 @@ class _Entry:
         return {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
 
     def _text(self, entry: dict[str, Any], key: str) -> str:
-        return self._filled(key, entry.pop(key))
+        return self._fill_text(key, entry.pop(key))
 
     def _texts(self, entry: dict[str, Any], key: str) -> tuple[str, ...]:
         given = entry.pop(key, ())
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise _Wrong(key, f"{given!r:.80} is not a list of texts")
-        return tuple(self._filled(f"{key}[{place}]", text) for place, text in enumerate(cast("Iterable[Any]", given)))
+        return tuple(
+            self._fill_text(f"{key}[{place}]", text) for place, text in enumerate(cast("Iterable[Any]", given))
+        )
 
     def _pairs(self, entry: dict[str, Any], key: str) -> dict[str, str]:
         pairs = self._table(key, entry.pop(key, None) or {})
-        return {name: self._filled(f"{key}.{name}", text) for name, text in pairs.items()}
+        return {name: self._fill_text(f"{key}.{name}", text) for name, text in pairs.items()}
 
     def _table(self, key: str, given: object) -> dict[str, Any]:
         if not isinstance(given, Mapping):
             raise _Wrong(key, "write a table of texts" if key else "write a table, such as {'command': 'npx'}")
         return dict(cast("Mapping[str, Any]", given))
 
-    def _filled(self, key: str, text: object) -> str:
+    def _fill_text(self, key: str, text: object) -> str:
         """Returns a text with its variables filled in."""
         if not isinstance(text, str):
             raise _Wrong(key, "write a text")
         try:
-            return filled(text, self._environ)
+            return fill_variables(text, self._environ)
         except ValueError as error:
             raise _Wrong(key, str(error)) from None
 

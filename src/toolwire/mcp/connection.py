@@ -23,10 +23,10 @@ from pydantic import ValidationError
 
 from mcp import Client
 from toolwire.mcp.client_limits import BREAKER, OFFERS_S, ClientLimits
-from toolwire.mcp.client_requests import Asked
-from toolwire.mcp.line import Line
+from toolwire.mcp.client_requests import ServerRequest
+from toolwire.mcp.line import OpenConnection
 from toolwire.mcp.offered.list_changes import ServerNews
-from toolwire.mcp.offered.listing import TOOLS, OfferKind, listed
+from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
 from toolwire.mcp.offered.subscriptions import Subscriptions
 from toolwire.mcp.reconnecting import Attempts, note_error
 from toolwire.mcp.requesting import Requesting
@@ -61,7 +61,7 @@ class Connection:
         self._name, self._open, self._limits, self._log, self._news = name, open_server, limits, log, news
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
-        self._line: Line | None = None
+        self._current: OpenConnection | None = None
         self._attempts = Attempts()
         self._capabilities: Any = None
         self._announced: tuple[McpTool, ...] | None = None
@@ -80,7 +80,7 @@ class Connection:
         return self._portal.run(self._tools)
 
     def call(
-        self, asked: Asked, read: Callable[[Any], T], future: Future[T], context: CallContext | None = None
+        self, asked: ServerRequest, read: Callable[[Any], T], future: Future[T], context: CallContext | None = None
     ) -> None:
         """Sends a request and sets the future to `read(result)`. Cancelling the future also tells the server.
 
@@ -89,19 +89,19 @@ class Connection:
         """
         self._portal.start(partial(self._calls.call, asked, read, context), future)
 
-    def offered(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
+    def list_offers(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
         """Returns a list of the server; empty if it has none of that kind.
 
         While the server cannot be reached, and if it does not answer in time, it is the last list that it gave.
         """
-        return self._portal.start(partial(self._offered, kind))
+        return self._portal.start(partial(self._read_offers, kind))
 
     def subscribe(self, uri: str, *, is_wanted: bool) -> Future[None]:
         """Asks for news of a resource, or no longer. Lasts over later connections.
 
         The future raises an `MCPError` if the server refuses it.
         """
-        return self._portal.start(partial(self._subscribed, uri, is_wanted=is_wanted))
+        return self._portal.start(partial(self._change_subscription, uri, is_wanted=is_wanted))
 
     @property
     def capabilities(self) -> Any:
@@ -121,7 +121,7 @@ class Connection:
     @property
     def is_connected(self) -> bool:
         """True if calls can be sent at once."""
-        line = self._line
+        line = self._current
         return line is not None and line.client is not None and not line.ended.is_set()
 
     def close(self) -> None:
@@ -144,18 +144,18 @@ class Connection:
     async def _keep(self) -> None:
         async with anyio.create_task_group() as lines:
             while not self._closing.is_set():
-                line = self._line = Line(self._limits.call_limit, self._log, self._news)
+                line = self._current = OpenConnection(self._limits.call_limit, self._log, self._news)
                 lines.start_soon(self._run, line)
                 await line.ended.wait()
                 self._note_end(line)
                 if not self._closing.is_set():
                     await self._attempts.pause(line)
 
-    async def _run(self, line: Line) -> None:
+    async def _run(self, line: OpenConnection) -> None:
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
-                async with self._opened(line) as client:
-                    line.tools = tuple(await listed(TOOLS, client, self._limits, self._log))
+                async with self._open_client(line) as client:
+                    line.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
                     limit.deadline = math.inf
                     line.client, line.since = client, anyio.current_time()
                     self._capabilities = client.server_capabilities
@@ -175,24 +175,24 @@ class Connection:
             line.end()
 
     @asynccontextmanager
-    async def _opened(self, line: Line) -> AsyncGenerator[Client]:
+    async def _open_client(self, line: OpenConnection) -> AsyncGenerator[Client]:
         info = Implementation(name="toolwire", version=version("toolwire"))
         async with Client(
             self._open(line.end),
             cache=None,
             client_info=info,
             message_handler=line.changes.take_message,
-            elicitation_callback=line.asked,
-            logging_callback=self._logged,
+            elicitation_callback=line.answer_question,
+            logging_callback=self._on_log_message,
             log_level="info",
         ) as client:
             yield client
 
-    async def _logged(self, params: LoggingMessageNotificationParams) -> None:
+    async def _on_log_message(self, params: LoggingMessageNotificationParams) -> None:
         level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
         self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
 
-    async def _follow(self, line: Line, client: Client) -> None:
+    async def _follow(self, line: OpenConnection, client: Client) -> None:
         """Announces the tools of this connection, and later each change of them."""
         while True:
             if self._announced is not None and self._announced != line.tools:
@@ -201,11 +201,11 @@ class Connection:
             await line.changes.next()
             try:
                 with anyio.fail_after(self._limits.connect_s):
-                    line.tools = tuple(await listed(TOOLS, client, self._limits, self._log))
+                    line.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
             except (MCPError, ValidationError, TimeoutError) as error:
                 self._log.warning(f"its changed tools cannot be listed: {error}")
 
-    async def _follow_offers(self, line: Line) -> None:
+    async def _follow_offers(self, line: OpenConnection) -> None:
         """Tells of other lists of this connection than those that were given out, and later of each change of them."""
         kinds = frozenset(self._known)
         while True:
@@ -214,14 +214,14 @@ class Connection:
                 await anyio.to_thread.run_sync(self._news.offers_changed, kinds, abandon_on_cancel=True)
             kinds = await line.changes.next_offers()
 
-    async def _offered(self, kind: OfferKind) -> tuple[Any, ...]:
-        line = self._line
+    async def _read_offers(self, kind: OfferKind) -> tuple[Any, ...]:
+        line = self._current
         if line is None or line.client is None or line.ended.is_set():
             return self._known.get(kind, ())
         if kind not in line.offers:
             try:
                 with anyio.fail_after(OFFERS_S):
-                    line.offers[kind] = tuple(await listed(kind, line.client, self._limits, self._log))
+                    line.offers[kind] = tuple(await list_entries(kind, line.client, self._limits, self._log))
             except (MCPError, ValidationError, TimeoutError) as error:
                 why = str(error) or f"no answer came within {OFFERS_S:g} s"
                 self._log.warning(f"its {kind.name} cannot be listed: {why}")
@@ -229,13 +229,13 @@ class Connection:
             self._known[kind] = line.offers[kind]
         return line.offers[kind]
 
-    async def _subscribed(self, uri: str, *, is_wanted: bool) -> None:
-        line = self._line
+    async def _change_subscription(self, uri: str, *, is_wanted: bool) -> None:
+        line = self._current
         client = None if line is None or line.ended.is_set() else line.client
         with anyio.fail_after(OFFERS_S):
             await self._subscriptions.change(client, uri, is_wanted=is_wanted)
 
-    def _note_end(self, line: Line) -> None:
+    def _note_end(self, line: OpenConnection) -> None:
         self._attempts.note_end(line)
         if not self._closing.is_set():
             what = "no connection was made" if line.client is None else "the connection is lost"
@@ -244,7 +244,7 @@ class Connection:
 
     async def _close(self) -> None:
         self._closing.set()
-        line = self._line
+        line = self._current
         if line is not None:
             line.ended.set()
             line.is_idle.set()
@@ -258,7 +258,7 @@ class Connection:
     async def _tools(self) -> list[McpTool]:
         ended = self._attempts.ended
         while True:
-            line = self._line
+            line = self._current
             if line is not None and line.client is not None and not line.ended.is_set():
                 return list(line.tools)
             is_refused = self._is_refused_since(ended)
@@ -273,7 +273,7 @@ class Connection:
             return False
         return self._attempts.is_refused
 
-    async def ready(self) -> Line:
+    async def ready(self) -> OpenConnection:
         """Returns the connection of now, and waits for it.
 
         Raises:
@@ -281,7 +281,7 @@ class Connection:
         """
         ended = self._attempts.ended
         while True:
-            line = self._line
+            line = self._current
             if self._closing.is_set():
                 raise CallNotSent(f"the connection to the MCP server {self._name!r} was closed")
             if line is not None and line.client is not None and not line.ended.is_set():

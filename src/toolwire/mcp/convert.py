@@ -50,7 +50,7 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
         field_of(value, "output_schema", "outputSchema"),
         function,
         title=field_of(value, "title"),
-        annotations=_plain(field_of(value, "annotations")),
+        annotations=_annotation_fields(field_of(value, "annotations")),
         is_outside=True,
         **(_UNASKED | found | options),
     )
@@ -119,7 +119,7 @@ def _with_version(meta: dict[str, Any], version: str | None) -> dict[str, Any]:
     return {**meta, _NAMESPACE: {**cast("dict[str, Any]", own), "version": version}}
 
 
-def _plain(annotations: Any) -> dict[str, Any] | None:
+def _annotation_fields(annotations: Any) -> dict[str, Any] | None:
     if annotations is None or isinstance(annotations, Mapping):
         return None if annotations is None else dict(cast("Mapping[str, Any]", annotations))
     return annotations.model_dump(by_alias=True, exclude_none=True)
@@ -139,14 +139,14 @@ _RESULT_KEYS = frozenset({"structuredContent", "structured_content", "isError", 
 def reading_results(function: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
     """Returns the function with its MCP results converted to `ToolResult`; every other value passes unchanged."""
 
-    async def awaited(value: Awaitable[Any]) -> Any:
+    async def await_result(value: Awaitable[Any]) -> Any:
         return result_of_mcp(await value)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
         if isinstance(value, Future):
             return _ReadFuture(cast("Future[Any]", value))
-        return awaited(value) if _is_awaitable(value) else result_of_mcp(value)
+        return await_result(value) if _is_awaitable(value) else result_of_mcp(value)
 
     async def call_later(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)

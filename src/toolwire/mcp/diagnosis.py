@@ -60,7 +60,7 @@ def diagnose_mcp(
         wrong.setdefault(problem.server, []).append(f"{problem.place}: {problem.reason}")
     read = [server.client.name for server in servers]
     with ThreadPoolExecutor(TRIED_AT_ONCE, thread_name_prefix="toolwire-mcp-doctor") as pool:
-        tried = list(pool.map(_tried, servers, [wrong.get(name, []) for name in read], repeat(known)))
+        tried = list(pool.map(_diagnose_server, servers, [wrong.get(name, []) for name in read], repeat(known)))
     return tried + [
         McpServerDiagnosis(server=name, is_on=False, tools=0, seconds=0.0, problems=tuple(told))
         for name, told in wrong.items()
@@ -87,7 +87,7 @@ def log_in_mcp(
     found = _of_url(server) if config is None else _of_config(server, config)
     try:
         found.client.login(open_page)
-        return _tried(found, [], None)
+        return _diagnose_server(found, [], None)
     finally:
         found.client.close()
 
@@ -110,7 +110,7 @@ def _of_config(name: str, config: Mapping[str, Any] | str | Path) -> ConfiguredS
     raise ConfigurationError(f"there is no server {name!r} that is on; there are {known}")
 
 
-def _tried(server: ConfiguredServer, wrong: list[str], pins: McpPins | None) -> McpServerDiagnosis:
+def _diagnose_server(server: ConfiguredServer, wrong: list[str], pins: McpPins | None) -> McpServerDiagnosis:
     began = time.monotonic()
     tools, why, waiting = list[str](), list[str](), dict[str, Wait]()
     try:

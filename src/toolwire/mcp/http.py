@@ -1,7 +1,7 @@
 """Servers at a URL: streamable HTTP, and the older SSE.
 
-The SDK's client ends as a whole when one of its requests fails to connect. `Door` answers such a request with an error
-of its own, so that only this call fails and is known not to have been sent.
+The SDK's client ends as a whole when one of its requests fails to connect. `HttpTransport` answers such a request with
+an error of its own, so that only this call fails and is known not to have been sent.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from toolwire.mcp.oauth.authorization import Endpoint
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of, token_auth
-from toolwire.mcp.values.unread_messages import mended_text
+from toolwire.mcp.values.unread_messages import mend_text
 from toolwire.vocabulary.errors import ConfigurationError
 
 Fate = Literal["not_connected", "no_session", "refused", "not_answered"]
 """The fate of a request that has no answer of the server."""
 
 _MARK = secrets.token_hex(16)
-"""Marks the errors of `Door`. No server can know it, so none can claim that a call was not sent."""
+"""Marks the errors of `HttpTransport`. No server can know it, so none can claim that a call was not sent."""
 
 AUTHORIZATION_BYTES = 1024 * 1024
 """Bytes of one answer of an authorization server. Its documents have a few kilobytes."""
@@ -42,7 +42,7 @@ _PING = json.dumps({"jsonrpc": "2.0", "id": "toolwire-ping", "method": "ping"})
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
-class Door(httpx2.AsyncBaseTransport):
+class HttpTransport(httpx2.AsyncBaseTransport):
     """The way out of this machine for one connection.
 
     It bounds answers, turns lost requests into errors, and takes the user's headers off requests to other origins.
@@ -89,17 +89,17 @@ class Door(httpx2.AsyncBaseTransport):
         except _NEVER_SENT as error:
             if not is_message:
                 raise
-            return _answer("not_connected", str(error) or type(error).__name__)
+            return _error_response("not_connected", str(error) or type(error).__name__)
         except httpx2.TransportError as error:
             if not is_message:
                 raise
-            return _answer("not_answered", str(error) or type(error).__name__)
+            return _error_response("not_answered", str(error) or type(error).__name__)
         if is_message and MCP_SESSION_ID in request.headers and await self._has_ended(request, response):
             await response.aclose()
-            return _answer("no_session", "the server has ended the session")
+            return _error_response("no_session", "the server has ended the session")
         ended = self._note_end if is_stream else None
-        bounded = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes, ended)
-        response.stream = _Mended(bounded) if is_message else bounded
+        bounded = _BoundedStream(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes, ended)
+        response.stream = _MendingStream(bounded) if is_message else bounded
         return response
 
     def _note_end(self) -> None:
@@ -127,7 +127,7 @@ class Door(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """The body of a response, up to the limit. The events of a stream are bounded one by one, by the SDK."""
 
     def __init__(
@@ -161,10 +161,10 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _Mended(httpx2.AsyncByteStream):
+class _MendingStream(httpx2.AsyncByteStream):
     """The body of an answer, in which each message is one that the SDK reads, as far as it can be mended."""
 
-    def __init__(self, inner: _Bounded) -> None:
+    def __init__(self, inner: _BoundedStream) -> None:
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -176,32 +176,32 @@ class _Mended(httpx2.AsyncByteStream):
             # A stream is passed on line by line. CR alone ends a line too.
             if self._inner.is_stream and (b"\n" in chunk or b"\r" in chunk or size > self._inner.limit):
                 *lines, rest = b"".join(parts).split(b"\n")
-                yield b"".join(_mended_line(line) + b"\n" for line in lines)
+                yield b"".join(_mend_line(line) + b"\n" for line in lines)
                 parts, size = [rest], len(rest)
                 if b"\r" in rest or size > self._inner.limit:
                     yield rest
                     parts, size = [], 0
         whole = b"".join(parts)
-        yield _mended_line(whole) if self._inner.is_stream else mended_text(whole)
+        yield _mend_line(whole) if self._inner.is_stream else mend_text(whole)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-def _mended_line(line: bytes) -> bytes:
+def _mend_line(line: bytes) -> bytes:
     """Returns a line of a stream of events. One with a whole message is mended."""
     head, data = line[:5], line[5:].strip()
-    return b"data: " + mended_text(data) if head == b"data:" and data.startswith(b"{") else line
+    return b"data: " + mend_text(data) if head == b"data:" and data.startswith(b"{") else line
 
 
-def _answer(fate: Fate, text: str) -> httpx2.Response:
+def _error_response(fate: Fate, text: str) -> httpx2.Response:
     error = {"code": -32000, "message": text, "data": {"mark": _MARK, "fate": fate}}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=body)
 
 
 def fate_of(error: MCPError) -> Fate | None:
-    """Returns the fate of a request if `Door` made this error, else None."""
+    """Returns the fate of a request if `HttpTransport` made this error, else None."""
     data = cast("object", error.error.data)
     if isinstance(data, dict) and cast("dict[str, Any]", data).get("mark") == _MARK:
         return cast("dict[str, Any]", data)["fate"]
@@ -218,9 +218,9 @@ class MessageClient(httpx2.AsyncClient):
     This is done above the authentication, which has to see each 401 and 403 first.
     """
 
-    def __init__(self, door: Door, **options: Any) -> None:
-        super().__init__(transport=door, **options)
-        self._door = door
+    def __init__(self, transport: HttpTransport, **options: Any) -> None:
+        super().__init__(transport=transport, **options)
+        self._http_transport = transport
         self._is_open = False
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -240,13 +240,13 @@ class MessageClient(httpx2.AsyncClient):
         except (AuthorizationFailed, OAuthFlowError, ConfigurationError) as error:
             reason = str(error)
         except httpx2.TransportError as error:
-            if not self._door.is_message(request):
+            if not self._http_transport.is_message(request):
                 raise
             # The door has answered for the message itself.
             reason = f"the authorization server does not answer: {str(error) or type(error).__name__}"
-        if not self._is_open or not self._door.is_message(request):
+        if not self._is_open or not self._http_transport.is_message(request):
             raise Refused(reason)
-        answer = _answer("refused", reason)
+        answer = _error_response("refused", reason)
         answer.request = request
         return answer
 
@@ -254,8 +254,8 @@ class MessageClient(httpx2.AsyncClient):
 @asynccontextmanager
 async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[tuple[Any, Any]]:
     """Opens a connection to a server at a URL, with its authentication."""
-    door = Door(endpoint.url, AUTHORIZATION_BYTES, AuthorizationNetwork(endpoint.url), has_messages=False)
-    plain = httpx2.AsyncClient(transport=door, trust_env=False)
+    transport = HttpTransport(endpoint.url, AUTHORIZATION_BYTES, AuthorizationNetwork(endpoint.url), has_messages=False)
+    plain = httpx2.AsyncClient(transport=transport, trust_env=False)
     async with token_auth(endpoint, login_command, plain) as auth:
         if endpoint.transport == "sse":
             async with _sse(endpoint, auth) as streams:
@@ -283,7 +283,7 @@ def _sse(endpoint: Endpoint, auth: httpx2.Auth | None) -> AbstractAsyncContextMa
 def _client(endpoint: Endpoint, headers: Mapping[str, str], auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     limits = endpoint.limits
     return MessageClient(
-        Door(endpoint.url, limits.message_bytes, headers=endpoint.headers),
+        HttpTransport(endpoint.url, limits.message_bytes, headers=endpoint.headers),
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,
         timeout=httpx2.Timeout(limits.connect_s, read=limits.call_max_s),

@@ -19,7 +19,7 @@ from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import ToolwireError
 
 
-class Line:
+class OpenConnection:
     """One connection. Its fields are used on the loop of its owner alone."""
 
     def __init__(self, call_limit: int, log: ServerLog, news: ServerNews) -> None:
@@ -48,7 +48,7 @@ class Line:
         if not self.under_way:
             self.is_idle.set()
 
-    async def asked(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
+    async def answer_question(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
         """Answers a request of the handshake revisions, by which a server asks while a call waits."""
         sending, log = self._asking(), self._log
         if sending is None:

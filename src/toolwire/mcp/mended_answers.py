@@ -19,7 +19,7 @@ from toolwire.mcp.convert import block_of, items_of
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.values.call_results import mcp_block
 from toolwire.mcp.values.unread_messages import meant_message
-from toolwire.vocabulary.blocks import ContentBlock, shown
+from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.work_clock import WorkClock
 
@@ -33,7 +33,7 @@ _LISTS = {
 """The field of a page that has its entries, and the word for one of them, by method."""
 
 
-class MendedAnswers:
+class AnswerMender:
     """The answers of one connection. It sees each request and each answer."""
 
     def __init__(self, log: ServerLog) -> None:
@@ -42,7 +42,7 @@ class MendedAnswers:
         self._asked: dict[RequestId, str] = {}
         """The method of each request whose answer is of interest."""
 
-    def sent(self, request: JSONRPCRequest) -> None:
+    def note_request(self, request: JSONRPCRequest) -> None:
         """Notes a request."""
         if request.method in ("initialize", _CALL, *_LISTS):
             self._asked[request.id] = request.method
@@ -57,7 +57,7 @@ class MendedAnswers:
         self._log.warning(f"it sent {fault['input']!r:.200}, {what}: {fault['msg']}")
         return message
 
-    def received(self, answer: JSONRPCResponse) -> None:
+    def mend_answer(self, answer: JSONRPCResponse) -> None:
         """Mends an answer. A warning names each broken entry of a page, which is left out, and a mended result.
 
         A result of 2026-07-28 without a type is complete, as those of older servers are.
@@ -171,5 +171,5 @@ def _readable_block(item: Any, fits: Callable[[Mapping[str, Any]], bool]) -> Any
 
 
 def _type_as_text(block: ContentBlock) -> dict[str, str]:
-    told = shown(block)
+    told = block_for_model(block)
     return {"type": "text", "text": told["text"] if told["type"] == "text" else f"[{told['type']}]"}

@@ -156,7 +156,7 @@ def _off(accepted: Mapping[str, str], digests: Mapping[str, str]) -> dict[str, W
     }
 
 
-def checked_accept(accept: Accept) -> Accept:
+def require_accept(accept: Accept) -> Accept:
     """Returns the word unchanged.
 
     Raises:

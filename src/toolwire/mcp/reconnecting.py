@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, STABLE_S
 from toolwire.mcp.http import Refused, fate_of
-from toolwire.mcp.line import Line
+from toolwire.mcp.line import OpenConnection
 
 # A generator of its own: one that is shared would change the numbers of a program that gave it a seed.
 _CHANCE = random.Random()  # noqa: S311 - no secret
@@ -30,18 +30,18 @@ class Attempts:
         """True if the server refused this client at the last attempt. Waiting does not help, but a login may."""
         self._hurry = anyio.Event()
 
-    def note_end(self, line: Line) -> None:
+    def note_end(self, connection: OpenConnection) -> None:
         """Notes the end of an attempt, or of the connection that it made."""
-        is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
+        is_stable = connection.client is not None and anyio.current_time() - connection.since >= STABLE_S
         self.failures = 1 if is_stable else self.failures + 1
-        self.error = line.error or "it closed the connection"
-        self.is_refused = line.is_refused
+        self.error = connection.error or "it closed the connection"
+        self.is_refused = connection.is_refused
         self.ended += 1
 
-    async def pause(self, line: Line) -> None:
+    async def pause(self, connection: OpenConnection) -> None:
         """Waits until the next attempt is due. There is no wait after a connection that was good."""
         self._hurry = anyio.Event()
-        if self.failures <= 1 and line.client is not None:
+        if self.failures <= 1 and connection.client is not None:
             return
         longest = min(BACKOFF_S * BACKOFF_GROWTH ** (self.failures - 1), BACKOFF_MAX_S)
         # Other processes that lost the same server must not all come back at the same moment.
@@ -53,12 +53,12 @@ class Attempts:
         self._hurry.set()
 
 
-def note_error(line: Line, error: BaseException) -> None:
+def note_error(connection: OpenConnection, error: BaseException) -> None:
     """Notes the reason of a connection's end: the first error that is not a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    line.is_refused = isinstance(error, Refused) or (isinstance(error, MCPError) and fate_of(error) == "refused")
+    connection.is_refused = isinstance(error, Refused) or (isinstance(error, MCPError) and fate_of(error) == "refused")
     if isinstance(error, FileNotFoundError) and error.filename is not None:
-        line.error = f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
+        connection.error = f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
     else:
-        line.error = str(error) or type(error).__name__
+        connection.error = str(error) or type(error).__name__

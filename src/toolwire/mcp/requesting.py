@@ -11,12 +11,12 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, InputRequiredResult
 from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
-from toolwire.mcp.client_requests import Asked
+from toolwire.mcp.client_requests import ServerRequest
 from toolwire.mcp.http import fate_of
-from toolwire.mcp.line import Line
+from toolwire.mcp.line import OpenConnection
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import Leg, leg_of, next_leg
+from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult
@@ -28,7 +28,7 @@ SERVER_ERROR = "mcp_error"
 """The key in a failure's data under which it has the code of the server's own error."""
 
 
-class LineOwner(Protocol):
+class ConnectionOwner(Protocol):
     """The owner of the connections, one after the other."""
 
     @property
@@ -37,39 +37,41 @@ class LineOwner(Protocol):
     @property
     def is_broken(self) -> bool: ...
 
-    async def ready(self) -> Line: ...
+    async def ready(self) -> OpenConnection: ...
 
 
 class Requesting:
     """The requests under way. All is used on the loop of the connection's owner."""
 
     def __init__(
-        self, lines: LineOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+        self, lines: ConnectionOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
     ) -> None:
         self._lines, self._name, self._limits, self._log = lines, name, limits, log
         self._is_in_memory = is_in_memory
         self._under_way = 0
 
-    async def call(self, asked: Asked, read: Callable[[Any], T], context: CallContext | None) -> T:
+    async def call(self, asked: ServerRequest, read: Callable[[Any], T], context: CallContext | None) -> T:
         """Sends a request, and again with answers as often as the server needs input. Returns `read(result)`."""
         if self._under_way >= self._limits.call_limit:
             return read(_too_many(self._name, self._limits.call_limit))
         self._under_way += 1
         try:
-            leg = leg_of(context, self._log)
+            round_trip = round_trip_of(context, self._log)
             while True:
-                answer = await self._answered(Asked(leg.request(asked.request), asked.answer), context)
+                answer = await self._send_until_answered(
+                    ServerRequest(round_trip.request(asked.request), asked.answer), context
+                )
                 if isinstance(answer, InputRequiredResult):
-                    answer = next_leg(answer, leg, self._log, can_ask=context is not None)
-                if not isinstance(answer, Leg):
+                    answer = next_round_trip(answer, round_trip, self._log, can_ask=context is not None)
+                if not isinstance(answer, RoundTrip):
                     return read(answer)
-                leg = answer
-                if not leg.responses:
+                round_trip = answer
+                if not round_trip.responses:
                     await anyio.sleep(LEG_S)
         finally:
             self._under_way -= 1
 
-    async def _answered(self, asked: Asked, context: CallContext | None) -> Any:
+    async def _send_until_answered(self, asked: ServerRequest, context: CallContext | None) -> Any:
         if self._lines.is_broken:
             # A call that waits already goes on waiting: it may come to its end before its time is over.
             raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._lines.reason}")
@@ -78,51 +80,51 @@ class Requesting:
         )
         with sending.scope:
             while True:
-                line = await self._lines.ready()
-                sent = await self._sent(line, asked, sending)
+                connection = await self._lines.ready()
+                sent = await self._send_once(connection, asked, sending)
                 if sent is not None:
                     return sent
-        waited = f"no answer came within {sending.waited_s:.0f} s"
+        waited = f"no answer came within {sending.elapsed_s:.0f} s"
         if sending.is_sent:
             raise CallNotAnswered(waited)
         raise CallNotSent(f"{waited}, because {self._lines.reason}")
 
-    async def _sent(self, line: Line, asked: Asked, sending: Sending) -> Any:
+    async def _send_once(self, connection: OpenConnection, asked: ServerRequest, sending: Sending) -> Any:
         """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
-        assert line.client is not None
+        assert connection.client is not None
         SENDING.set(sending)
         # The transport of a server in this process has no streams that could note it.
         sending.is_sent = self._is_in_memory
-        line.under_way.add(sending)
+        connection.under_way.add(sending)
 
         async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             sending.renew()
 
         try:
-            return await line.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
+            return await connection.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
         except MCPError as error:
-            return _failed(line, error, sending)
+            return _outcome_of_error(connection, error, sending)
         except ValidationError as error:
             return _misfit(error)
         finally:
-            line.under_way.discard(sending)
-            if line.ended.is_set():
-                line.end()
+            connection.under_way.discard(sending)
+            if connection.ended.is_set():
+                connection.end()
 
 
-def _failed(line: Line, error: MCPError, sending: Sending) -> ToolResult | None:
+def _outcome_of_error(connection: OpenConnection, error: MCPError, sending: Sending) -> ToolResult | None:
     fate = fate_of(error)
     if fate == "refused":
         raise CallNotSent(error.error.message)
     if fate in ("not_connected", "no_session"):
         sending.is_sent = False
-        line.error = error.error.message
-        line.end()
+        connection.error = error.error.message
+        connection.end()
         return None
     message, code = error.error.message, error.error.code
     # A server may use this code for errors of its own.
-    if code == CONNECTION_CLOSED and (line.ended.is_set() or message.startswith(_LOST)):
-        line.end()
+    if code == CONNECTION_CLOSED and (connection.ended.is_set() or message.startswith(_LOST)):
+        connection.end()
         if not sending.is_sent:
             return None
         raise CallNotAnswered("the connection was lost")

@@ -34,7 +34,7 @@ class Sending:
         """Ends the wait for the answer."""
 
     @property
-    def waited_s(self) -> float:
+    def elapsed_s(self) -> float:
         """The seconds since the start."""
         return anyio.current_time() - self._started
 

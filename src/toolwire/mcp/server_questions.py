@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
-from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, QUESTIONS, STATE_CHARACTERS
+from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
@@ -115,7 +115,7 @@ def answer_of(answer: Any) -> ElicitResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leg:
+class RoundTrip:
     """One request of a call. A server that needs input answers with questions, and gets the answers with the next."""
 
     number: int = 1
@@ -135,10 +135,10 @@ class Leg:
         return first.model_copy(update={"params": first.params.model_copy(update=more)})
 
 
-def leg_of(context: CallContext | None, log: ServerLog) -> Leg:
+def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
     """Returns the leg that this pass of the tool sends."""
     if context is None or context.state is None:
-        return Leg()
+        return RoundTrip()
     kept: Mapping[str, Any] = context.state
     for answer in context.answers.values():
         if isinstance(answer, QuestionDeclined):
@@ -147,15 +147,15 @@ def leg_of(context: CallContext | None, log: ServerLog) -> Leg:
     declined = dict.fromkeys(kept["declined"], DECLINED)
     # An older version of toolwire kept no number.
     asked = kept.get("questions", len(declined) + len(answers))
-    return Leg(number=kept["leg"], responses={**declined, **answers}, state=kept["state"], questions=asked)
+    return RoundTrip(number=kept["leg"], responses={**declined, **answers}, state=kept["state"], questions=asked)
 
 
-def next_leg(
-    result: InputRequiredResult, leg: Leg, log: ServerLog, *, can_ask: bool
-) -> Leg | InputRequired | ToolResult:
+def next_round_trip(
+    result: InputRequiredResult, round_trip: RoundTrip, log: ServerLog, *, can_ask: bool
+) -> RoundTrip | InputRequired | ToolResult:
     """Returns the next leg, or the questions that come before it, or the failure of the call."""
-    if leg.number >= LEGS:
-        return ToolResult.failed("limit", f"The call was given up: its server asked for input {LEGS} times.")
+    if round_trip.number >= ROUND_TRIPS:
+        return ToolResult.failed("limit", f"The call was given up: its server asked for input {ROUND_TRIPS} times.")
     state = result.request_state
     if state is not None and len(state) > STATE_CHARACTERS:
         message = f"The call was given up: its server gave a state of more than {STATE_CHARACTERS:,} characters."
@@ -163,7 +163,7 @@ def next_leg(
     questions: dict[str, Question] = {}
     declined: list[str] = []
     wanted = result.input_requests or {}
-    for number, (name, request) in enumerate(wanted.items(), leg.questions + 1):
+    for number, (name, request) in enumerate(wanted.items(), round_trip.questions + 1):
         if not isinstance(request, ElicitRequest):
             return ToolResult(False, error=f"the server needs {request.method}, and this client does not offer it")
         if not can_ask:
@@ -173,9 +173,9 @@ def next_leg(
             declined.append(name)
         else:
             questions[name] = question
-    asked = leg.questions + len(wanted)
+    asked = round_trip.questions + len(wanted)
     if questions:
-        kept = {"leg": leg.number + 1, "declined": declined, "state": state, "questions": asked}
+        kept = {"leg": round_trip.number + 1, "declined": declined, "state": state, "questions": asked}
         return InputRequired(questions, kept)
     responses = dict.fromkeys(declined, DECLINED) or None
-    return Leg(number=leg.number + 1, responses=responses, state=state, questions=asked)
+    return RoundTrip(number=round_trip.number + 1, responses=responses, state=state, questions=asked)

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
 
-from toolwire.mcp.mended_answers import MendedAnswers
+from toolwire.mcp.mended_answers import AnswerMender
 from toolwire.mcp.sending import SENDING
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.errors import ConfigurationError
@@ -30,7 +30,7 @@ Item = SessionMessage | Exception
 class _Stream:
     """A stream around another one."""
 
-    def __init__(self, inner: Any, mended: MendedAnswers) -> None:
+    def __init__(self, inner: Any, mended: AnswerMender) -> None:
         self._inner, self._mended = inner, mended
 
     async def aclose(self) -> None:
@@ -49,7 +49,7 @@ class _Stream:
 class ReadStream(_Stream):
     """A read stream that calls `ended` at its end."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None], mended: MendedAnswers) -> None:
+    def __init__(self, inner: Any, ended: Callable[[], None], mended: AnswerMender) -> None:
         super().__init__(inner, mended)
         self._ended = ended
 
@@ -71,7 +71,7 @@ class ReadStream(_Stream):
                     continue
                 item = SessionMessage(meant)
             if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
-                self._mended.received(item.message)
+                self._mended.mend_answer(item.message)
             return item
 
     @property
@@ -102,7 +102,7 @@ class WriteStream(_Stream):
         if sending is not None:
             sending.is_sent = True
         if isinstance(item.message, JSONRPCRequest):
-            self._mended.sent(item.message)
+            self._mended.note_request(item.message)
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -112,12 +112,12 @@ class WriteStream(_Stream):
 
 
 @asynccontextmanager
-async def watched(
+async def watch_transport(
     transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[[], None], log: ServerLog
 ) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
     """Opens a transport and calls `ended` when the server closes the connection."""
     async with transport as (reading, writing):
-        mended = MendedAnswers(log)
+        mended = AnswerMender(log)
         yield ReadStream(reading, ended, mended), WriteStream(writing, mended)
 
 

@@ -68,10 +68,10 @@ class MCPToolFunction:
 
     def __tool__(self) -> Tool:
         if self._tool is None:
-            self._tool = self._made()
+            self._tool = self._make_tool()
         return self._tool
 
-    def _made(self) -> Tool:
+    def _make_tool(self) -> Tool:
         read = _same if self.wrap_tool_result else _raw
 
         def call(context: Any = None, /, **arguments: Any) -> Future[Any]:

@@ -78,7 +78,9 @@ class GeminiModel:
         config: dict[str, Any] = {"system_instruction": request.system} if request.system else {}
         if request.tools:
             config["tools"] = request.tools
-        contents = request.messages if self.protocol == "gemini" else [_content(one) for one in request.messages]
+        contents = (
+            request.messages if self.protocol == "gemini" else [_message_content(one) for one in request.messages]
+        )
         models: Any = self._client.aio.models
         async with provider_errors(*self._errors):
             options = {"contents": contents, "config": {**config, **self._settings}}
@@ -91,7 +93,7 @@ class GeminiModel:
                     has_ended = has_ended or bool(chunk.prompt_feedback and chunk.prompt_feedback.block_reason)
                     if self.protocol == "gemini":
                         yield chunk
-                    elif text := _text(chunk):
+                    elif text := _chunk_text(chunk):
                         yield text
                 if used is not None:
                     yield _usage(used)
@@ -99,13 +101,13 @@ class GeminiModel:
             raise ModelFailed("network", ENDED_EARLY, has_begun=True)
 
 
-def _content(message: Any) -> dict[str, Any]:
+def _message_content(message: Any) -> dict[str, Any]:
     """Returns a message of a text protocol in this API's form."""
     role = "model" if message["role"] == "assistant" else "user"
     return {"role": role, "parts": [{"text": message["content"]}]}
 
 
-def _text(chunk: Any) -> str:
+def _chunk_text(chunk: Any) -> str:
     """Returns the text of a chunk, without thinking. The SDK's own `text` warns of each chunk that has none."""
     contents = [one.content for one in (chunk.candidates or ())[:1] if one.content is not None]
     return "".join(part.text or "" for content in contents for part in content.parts or () if not part.thought)

@@ -11,7 +11,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 CONTENT_LIMIT_BYTES = 16_384
 """Maximum bytes of one attribute. Collectors refuse batches above a few megabytes, and 64 calls should fit into one."""
@@ -37,7 +37,7 @@ def content_text(value: object, redact: Redact) -> str:
     If `redact` fails on the value, the text says only that.
     """
     try:
-        shown = plain(value)
+        shown = plain_value(value)
     except Unrepresentable:
         shown = f"<{type(value).__name__}>"
     try:

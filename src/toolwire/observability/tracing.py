@@ -33,14 +33,14 @@ _LOG = logging.getLogger("toolwire.tracing")
 
 
 @dataclass(slots=True, eq=False)
-class Outer:
+class OuterSpan:
     """A span that other code opened for one call and will end. The first call inside it uses it as its own span."""
 
     span: Span
     is_taken: bool = False
 
 
-OUTER: ContextVar[Outer | None] = ContextVar("toolwire_outer_span", default=None)
+OUTER: ContextVar[OuterSpan | None] = ContextVar("toolwire_outer_span", default=None)
 _GIVEN_IDS: ContextVar[Mapping[str, str]] = ContextVar("toolwire_given_ids")
 """The provider's ids of a turn's calls."""
 
@@ -92,7 +92,7 @@ class SpanTracer:
     def approval(self, tool: str, request_id: str) -> OtelApprovalSpan:
         """Opens the span of a wait for a person and makes it current."""
         attributes: dict[str, AttributeValue] = {names.TOOL_NAME: tool, names.REQUEST_ID: request_id}
-        return OtelApprovalSpan(self, _named(names.REQUEST_APPROVAL, tool), attributes)
+        return OtelApprovalSpan(self, _span_name(names.REQUEST_APPROVAL, tool), attributes)
 
     def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> OtelTurnSpan:
         """Opens the span of a turn and makes it current. `given_ids` maps toolwire's call ids to the provider's."""
@@ -103,24 +103,24 @@ class SpanTracer:
         }
         if caller.agent:
             attributes[names.AGENT_NAME] = caller.agent
-        return OtelTurnSpan(self, _named(names.RUN_TURN, caller.agent), attributes, given_ids)
+        return OtelTurnSpan(self, _span_name(names.RUN_TURN, caller.agent), attributes, given_ids)
 
     def agent(self, name: str, *, conversation: str) -> OtelAgentSpan:
         """Opens the span of a run of an agent and makes it current."""
-        attributes = _known({names.AGENT_NAME: name, names.CONVERSATION_ID: conversation})
+        attributes = _text_attributes({names.AGENT_NAME: name, names.CONVERSATION_ID: conversation})
         attributes[names.OPERATION_NAME] = names.INVOKE_AGENT
-        return OtelAgentSpan(self, _named(names.INVOKE_AGENT, encodable_text(name)), attributes)
+        return OtelAgentSpan(self, _span_name(names.INVOKE_AGENT, encodable_text(name)), attributes)
 
     def chat(self, model: str, *, provider: str, conversation: str) -> OtelChatSpan:
         """Opens the span of a request to a model and makes it current. Empty texts are left out."""
-        attributes = _known(
+        attributes = _text_attributes(
             {names.REQUEST_MODEL: model, names.PROVIDER_NAME: provider, names.CONVERSATION_ID: conversation}
         )
         attributes[names.OPERATION_NAME] = names.CHAT
-        return OtelChatSpan(self, _named(names.CHAT, encodable_text(model)), attributes, SpanKind.CLIENT)
+        return OtelChatSpan(self, _span_name(names.CHAT, encodable_text(model)), attributes, SpanKind.CLIENT)
 
 
-class _Current:
+class _CurrentSpan:
     """A span that is current from its opening to its end, in the thread or task that opened it."""
 
     __slots__ = ("_span", "_started", "_started_ns", "_token")
@@ -164,12 +164,12 @@ class _Current:
             _LOG.exception("a span could not be ended")
         return duration_s
 
-    def failed(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Ends the span of work that raised an exception. Its message is not recorded."""
         self._close({names.ERROR_TYPE: type(error).__qualname__}, Status(StatusCode.ERROR))
 
 
-class OtelCallSpan(_Current):
+class OtelCallSpan(_CurrentSpan):
     """The span of one call."""
 
     __slots__ = ("_call", "_is_from_record", "_outer", "_tool", "_tracer")
@@ -184,7 +184,7 @@ class OtelCallSpan(_Current):
         outer = OUTER.get()
         self._outer = outer if outer is not None and not outer.is_taken else None
         if self._outer is None:
-            super().__init__(tracer, _named(names.EXECUTE_TOOL, tool), attributes)
+            super().__init__(tracer, _span_name(names.EXECUTE_TOOL, tool), attributes)
             return
         self._outer.is_taken = True
         self._span, self._token = self._outer.span, None
@@ -195,7 +195,7 @@ class OtelCallSpan(_Current):
         """Marks the call as answered from the record: nothing ran for it."""
         self._is_from_record = True
 
-    def ended(self, outcome: Outcome) -> None:
+    def end(self, outcome: Outcome) -> None:
         """Ends the span, in the thread or task that opened it."""
         attributes: dict[str, AttributeValue] = {}
         status = None
@@ -247,17 +247,17 @@ class OtelCallSpan(_Current):
             _LOG.exception("a call could not be measured")
 
 
-class OtelApprovalSpan(_Current):
+class OtelApprovalSpan(_CurrentSpan):
     """The span of a wait for a person."""
 
     __slots__ = ()
 
-    def ended(self, verdict: str) -> None:
+    def end(self, verdict: str) -> None:
         """Ends the span. An empty verdict means that the request stayed undecided."""
         self._close({names.VERDICT: verdict or "none"})
 
 
-class OtelTurnSpan(_Current):
+class OtelTurnSpan(_CurrentSpan):
     """The span of a session's turn."""
 
     __slots__ = ("_ids",)
@@ -268,33 +268,33 @@ class OtelTurnSpan(_Current):
         super().__init__(tracer, name, attributes)
         self._ids = _GIVEN_IDS.set(given_ids)
 
-    def ended(self, outcome: TurnOutcome, calls: int) -> None:
+    def end(self, outcome: TurnOutcome, calls: int) -> None:
         """Ends the span of a turn that completed."""
         _GIVEN_IDS.reset(self._ids)
         self._close({names.TURN_OUTCOME: outcome, names.TURN_CALLS: calls})
 
-    def failed(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Ends the span of a turn that raised an exception."""
         _GIVEN_IDS.reset(self._ids)
-        super().failed(error)
+        super().fail(error)
 
 
-class OtelAgentSpan(_Current):
+class OtelAgentSpan(_CurrentSpan):
     """The span of a run of an agent."""
 
     __slots__ = ()
 
-    def ended(self, stop: str, input_tokens: int, output_tokens: int) -> None:
+    def end(self, stop: str, input_tokens: int, output_tokens: int) -> None:
         """Ends the span of a run that has a result."""
         self._close({names.AGENT_STOP: stop, **_tokens(input_tokens, output_tokens)})
 
 
-class OtelChatSpan(_Current):
+class OtelChatSpan(_CurrentSpan):
     """The span of a request to a model."""
 
     __slots__ = ()
 
-    def ended(self, input_tokens: int, output_tokens: int) -> None:
+    def end(self, input_tokens: int, output_tokens: int) -> None:
         """Ends the span of a request that was replied to."""
         self._close(_tokens(input_tokens, output_tokens))
 
@@ -312,10 +312,10 @@ def _tokens(input_tokens: int, output_tokens: int) -> dict[str, AttributeValue]:
     return {names.INPUT_TOKENS: input_tokens, names.OUTPUT_TOKENS: output_tokens}
 
 
-def _known(texts: Mapping[str, str]) -> dict[str, AttributeValue]:
+def _text_attributes(texts: Mapping[str, str]) -> dict[str, AttributeValue]:
     """Returns the texts that are not empty, in a form that every exporter can encode."""
     return {name: encodable_text(text) for name, text in texts.items() if text}
 
 
-def _named(operation: str, what: str | None) -> str:
+def _span_name(operation: str, what: str | None) -> str:
     return f"{operation} {what}" if what else operation

@@ -64,19 +64,19 @@ class ConsoleApprover:
             return None
         with _ONE_AT_A_TIME:
             try:
-                return self._asked(request, terminal)
+                return self._ask_person(request, terminal)
             except KeyboardInterrupt:
                 with suppress(OSError):
                     terminal.say("\nnot decided")
                 return None
 
-    def _asked(self, request: ApprovalRequest, terminal: _Screen) -> Decision | None:
+    def _ask_person(self, request: ApprovalRequest, terminal: _Screen) -> Decision | None:
         now = time.time()
         if request.expires_at and now > request.expires_at:
             terminal.say(f"request {request.id} has expired; nothing to decide")
             return None
         try:
-            shown = terminal.shown(request, now)
+            shown = terminal.render_request(request, now)
         except Unrepresentable as error:
             what = "approved" if request.kind == "approval" else "answered"
             terminal.say(f"the call of request {request.id} cannot be shown, so it cannot be {what}: {error}")
@@ -94,13 +94,15 @@ class ConsoleApprover:
             if said is None:
                 return None
             if request.kind == "question":
-                decision = self._answer(said.lower(), request, terminal)
+                decision = self._ask_answer(said.lower(), request, terminal)
             else:
-                decision = self._decision(said.lower(), request, terminal)
+                decision = self._ask_decision(said.lower(), request, terminal)
             if decision != "again":
-                return None if decision is None else self._made(request, decision, terminal.authn)
+                return None if decision is None else self._sign_decision(request, decision, terminal.authn)
 
-    def _decision(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
+    def _ask_decision(
+        self, said: str, request: ApprovalRequest, terminal: _Screen
+    ) -> Decision | Literal["again"] | None:
         match said:
             case "y" | "yes":
                 return Decision(verdict="approve")
@@ -109,30 +111,30 @@ class ConsoleApprover:
                 verdict = "stop_run" if said == "s" else "deny"
                 return None if reason is None else Decision(verdict=verdict, reason=reason)
             case "e":
-                return self._edited(request, terminal)
+                return self._ask_edit(request, terminal)
             case "a" if self._remembers:
-                return self._remembered(request, terminal)
+                return self._ask_rule(request, terminal)
             case "l":
                 return None
             case _:
                 return "again"
 
-    def _answer(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
+    def _ask_answer(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
         match said:
             case "a":
                 # Imported here: the JSON schema validator takes a tenth of a second.
-                from toolwire.permission.console_question import EndOfInput, typed_answer
+                from toolwire.permission.console_question import EndOfInput, ask_at_terminal
 
                 try:
-                    return Decision(verdict="answer", answer=typed_answer(request, terminal))
+                    return Decision(verdict="answer", answer=ask_at_terminal(request, terminal))
                 except EndOfInput:
                     return None
             case "n" | "no" | "s" | "l":
-                return self._decision(said, request, terminal)
+                return self._ask_decision(said, request, terminal)
             case _:
                 return "again"
 
-    def _edited(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
+    def _ask_edit(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
         text = terminal.line("all arguments as JSON, on one line (empty: back): ")
         if not text:
             return "again"
@@ -143,7 +145,7 @@ class ConsoleApprover:
             return "again"
         return Decision(verdict="edit", arguments=arguments)
 
-    def _remembered(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
+    def _ask_rule(self, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"]:
         which = terminal.line("remember [1] these arguments, this run  [2] these, the session  [3] any, this run: ")
         chosen = _CHOICES.get(which or "")
         if chosen is None:
@@ -153,7 +155,7 @@ class ConsoleApprover:
         terminal.say(f"remembered: {visible(str(rule))}, scope {scope}")
         return Decision(verdict="approve", remember=rule)
 
-    def _made(self, request: ApprovalRequest, said: Decision, authn: str) -> Decision:
+    def _sign_decision(self, request: ApprovalRequest, said: Decision, authn: str) -> Decision:
         principal = _user() if self._principal is None else self._principal
         return replace(
             said,
@@ -191,14 +193,14 @@ class _Screen(ABC):
         """Discards typed input, so that a person cannot approve a call before seeing it."""
 
     def say(self, text: str) -> None:
-        print(self._written(text), file=self.output, flush=True)
+        print(self._writable_text(text), file=self.output, flush=True)
 
-    def shown(self, request: ApprovalRequest, now: float) -> str:
+    def render_request(self, request: ApprovalRequest, now: float) -> str:
         width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
         text = render(request, width=width, now=now)
         return text if self._can_write(text) else render(request, width=width, now=now, ascii_only=True)
 
-    def _written(self, text: str) -> str:
+    def _writable_text(self, text: str) -> str:
         shown = visible_text(text)
         return shown if self._can_write(shown) else visible_text(text, ascii_only=True)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol, cast
 
-from toolwire.definition.derived import shared_input_schema
-from toolwire.definition.tool import Invalid, Permission, Tool, canonical, typed
-from toolwire.definition.words import bounded, flattened
-from toolwire.permission.condition import MISSING, Condition, found
+from toolwire.definition.derived import input_schema_of
+from toolwire.definition.tool import Invalid, Permission, Tool, arguments_with_types, canonical
+from toolwire.definition.words import flatten_schema, limit_references
+from toolwire.permission.condition import MISSING, Condition, value_at
 from toolwire.permission.rule import Rule
-from toolwire.permission.typed_values import ORDERED, TYPED, Kind, kind_of, kinds_compared, ordered_value, readings
+from toolwire.permission.typed_values import ORDERED, TYPED, Kind, kind_of, kinds_compared, readings, value_for_order
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.errors import BoundValueError, Unrepresentable
 
@@ -78,7 +78,9 @@ def problems(
             for message in messages
         ]
     unknown = [name for name in defaults if is_whole and name not in names and name != CODE_EXECUTION]
-    return told + [RuleProblem(rule=None, place="permissions", message=_unknown(name, names)) for name in unknown]
+    return told + [
+        RuleProblem(rule=None, place="permissions", message=_unknown_tool_text(name, names)) for name in unknown
+    ]
 
 
 def tools_by_path(tools: Mapping[str, Tool]) -> dict[Path, Tool]:
@@ -109,7 +111,7 @@ def _problems(rule: Rule, tools: Mapping[Path, Tool], now: float, defaults: Mapp
             yield _no_tool(rule, [path[-1] for path in tools])
         return
     if rule.effect == "auto" and all(defaults.get(at[-1], tool.permission) == "deny" for at, tool in fitting.items()):
-        yield f"an auto rule never lifts deny: change the permission of {_listed(fitting)} itself"
+        yield f"an auto rule never lifts deny: change the permission of {_tool_paths_text(fitting)} itself"
     wrong = list(_wrong_conditions(rule, fitting))
     yield from wrong
     if not wrong:
@@ -119,16 +121,16 @@ def _problems(rule: Rule, tools: Mapping[Path, Tool], now: float, defaults: Mapp
 def _no_tool(rule: Rule, tools: Iterable[str]) -> str:
     if any(sign in rule.tool for sign in "*?["):
         return f"no tool fits {rule.tool!r}: it never hits; mend the pattern, or set optional = true"
-    return f"{_unknown(rule.tool, tools)}, or set optional = true"
+    return f"{_unknown_tool_text(rule.tool, tools)}, or set optional = true"
 
 
-def _unknown(name: str, tools: Iterable[str]) -> str:
+def _unknown_tool_text(name: str, tools: Iterable[str]) -> str:
     near = get_close_matches(name, list(tools), 1)
     instead = f"did you mean {near[0]!r}? " if near else ""
     return f"there is no tool {name!r}: {instead}mend the name"
 
 
-def _listed(paths: Iterable[Path]) -> str:
+def _tool_paths_text(paths: Iterable[Path]) -> str:
     """Returns the names of tools. One that is below another tool has both names: `'payer > pay'`."""
     return ", ".join(repr(" > ".join(path)) for path in paths)
 
@@ -137,7 +139,7 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]
     by_path: dict[tuple[str, ...], list[Condition]] = {}
     for condition in rule.conditions:
         by_path.setdefault(condition.tokens, []).append(condition)
-    schemas = {path: shared_input_schema(tool) for path, tool in fitting.items()}
+    schemas = {path: input_schema_of(tool) for path, tool in fitting.items()}
     for tokens, conditions in by_path.items():
         places = {path: _schemas_at(schema, tokens) for path, schema in schemas.items()}
         lacking = [path for path, found_there in places.items() if not found_there]
@@ -147,17 +149,17 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]
             continue
         if lacking and rule.effect != "auto" and not rule.optional and all(each.op != "exists" for each in conditions):
             yield (
-                f"{_listed(lacking)} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
+                f"{_tool_paths_text(lacking)} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
                 f"name the tools it is about, or add {{path = {conditions[0].path!r}, op = 'exists'}}"
             )
         reasons = {
-            path: _impossible(conditions, there, is_json=not tokens or fitting[path].takes_json(tokens[0]))
+            path: _why_impossible(conditions, there, is_json=not tokens or fitting[path].takes_json(tokens[0]))
             for path, there in places.items()
             if there
         }
         if all(reasons.values()) and not rule.optional:
             path, reason = next(iter(reasons.items()))
-            message = f"it can never hit {_listed([path])}: {reason}"
+            message = f"it can never hit {_tool_paths_text([path])}: {reason}"
             are_undecidable = all(isinstance(each, _Undecidable) for each in reasons.values())
             yield _Undecidable(message) if are_undecidable else message
 
@@ -166,7 +168,7 @@ def _no_parameter(condition: Condition, fitting: Mapping[Path, Tool], schemas: M
     names = sorted({name for schema in schemas.values() for name in schema.get("properties", {})})
     near = get_close_matches(condition.tokens[0], names, 1) if len(condition.tokens) == 1 else []
     there = f"did you mean '/arguments/{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
-    return f"no tool that it is about ({_listed(fitting)}) takes {condition.path!r}; {there}"
+    return f"no tool that it is about ({_tool_paths_text(fitting)}) takes {condition.path!r}; {there}"
 
 
 def _wrong_examples(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]:
@@ -186,7 +188,7 @@ def _wrong_examples(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]:
         if isinstance(arguments, str):
             yield f"{word} {dict(call)!r} is not a call of {name!r}: {arguments}"
         elif rule.holds(*arguments) is not must_hit:
-            yield f"{word} {dict(call)!r}: the rule {_why(rule, *arguments)}"
+            yield f"{word} {dict(call)!r}: the rule {_match_text(rule, *arguments)}"
 
 
 def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | str:
@@ -196,7 +198,7 @@ def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any],
         if isinstance(validated, Invalid):
             wrong = [problem.message for problem in validated.problems if problem.kind != "no_state"]
             return "; ".join(wrong) if wrong else (given, None)
-        return canonical(validated), typed(validated)
+        return canonical(validated), arguments_with_types(validated)
     except BoundValueError:
         # The call raises it to the host. The arguments of the model are right.
         return given, None
@@ -206,16 +208,16 @@ def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any],
         return f"{type(error).__name__}: {error}"
 
 
-def _why(rule: Rule, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None) -> str:
+def _match_text(rule: Rule, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None) -> str:
     if rule.holds(arguments, typed):
         return "hits it"
     missed = next(each for each in rule.conditions if each.holds(arguments, typed) is not True)
-    return f"does not hit it: {told(missed, arguments, typed)}"
+    return f"does not hit it: {describe_result(missed, arguments, typed)}"
 
 
-def told(condition: Condition, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> str:
+def describe_result(condition: Condition, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> str:
     """Describes the result of a condition for these arguments. `typed` is as in `Subject`."""
-    value = found(arguments, condition.tokens)
+    value = value_at(arguments, condition.tokens)
     answer = condition.holds(arguments, typed)
     words = {True: "holds", False: "does not hold", None: "cannot be told"}[answer]
     if answer is not None:
@@ -264,7 +266,7 @@ _TEXTUAL: frozenset[Kind] = frozenset[Kind]({"text"}) | TYPED
 """The kinds that a text operator looks at: JSON writes them as text."""
 
 
-def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
+def _why_impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
     """Returns why no value that the schemas allow can meet one of the conditions; empty if each can be met.
 
     `is_json` is False if the tool turns texts into Decimals, dates and the like.
@@ -272,18 +274,20 @@ def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, 
     allowed = frozenset[Kind]().union(*(_value_kinds(schema, is_json=is_json) for schema in schemas))
     listed = _values(schemas)
     for condition in conditions:
-        wanted = _wanted(condition)
+        wanted = _kinds_of_condition(condition)
         if not wanted & allowed:
-            allows = f"{condition.path!r} is {_either(allowed)} in its schema"
-            return _Undecidable(f"{condition} looks at {_either(wanted)}, and {allows}")
+            allows = f"{condition.path!r} is {_kinds_text(allowed)} in its schema"
+            return _Undecidable(f"{condition} looks at {_kinds_text(wanted)}, and {allows}")
         if listed is None or condition.op == "absent":
             continue
-        if not any(condition.holds_of(meant) is True for value in listed for meant in _meant(value, is_json=is_json)):
+        if not any(
+            condition.holds_of(meant) is True for value in listed for meant in _possible_values(value, is_json=is_json)
+        ):
             return f"{condition} can never hold among {', '.join(map(repr, listed))}"
     return ""
 
 
-def _meant(value: Any, *, is_json: bool) -> list[Any]:
+def _possible_values(value: Any, *, is_json: bool) -> list[Any]:
     """Returns the values that a tool may get for one that its schema lists."""
     return [value, *readings(value)] if isinstance(value, str) and not is_json else [value]
 
@@ -291,9 +295,9 @@ def _meant(value: Any, *, is_json: bool) -> list[Any]:
 def _value_kinds(schema: Mapping[str, Any], *, is_json: bool) -> frozenset[Kind]:
     """Returns the kinds of values that a rule sees where the schema allows a text, and `_kinds` elsewhere."""
     kinds: set[Kind] = set(_kinds(schema))
-    listed = _enumerated(schema)
+    listed = _enum_values(schema)
     if listed is not None:
-        return frozenset(kind_of(meant) for value in listed for meant in _meant(value, is_json=is_json))
+        return frozenset(kind_of(meant) for value in listed for meant in _possible_values(value, is_json=is_json))
     if schema.get("type") != "string":
         return frozenset(kinds)
     found = _FORMATS.get(str(schema.get("format")))
@@ -307,13 +311,13 @@ def _value_kinds(schema: Mapping[str, Any], *, is_json: bool) -> frozenset[Kind]
     return frozenset[Kind](kinds)
 
 
-def _wanted(condition: Condition) -> frozenset[Kind]:
+def _kinds_of_condition(condition: Condition) -> frozenset[Kind]:
     """Returns the kinds of values that the condition can decide on."""
     match condition.op:
         case "==" | "!=":
             return kinds_compared(condition.value)
         case "<" | "<=" | ">" | ">=":
-            return kinds_compared(ordered_value(condition.value)) & ORDERED
+            return kinds_compared(value_for_order(condition.value)) & ORDERED
         case "in" | "not_in":
             return frozenset[Kind]().union(*map(kinds_compared, condition.value))
         case "contains":
@@ -325,7 +329,7 @@ def _wanted(condition: Condition) -> frozenset[Kind]:
             return frozenset(_WORDS)
 
 
-def _either(kinds: frozenset[Kind]) -> str:
+def _kinds_text(kinds: frozenset[Kind]) -> str:
     if "text" in kinds:
         kinds -= TYPED
     elif "number" in kinds:
@@ -333,19 +337,21 @@ def _either(kinds: frozenset[Kind]) -> str:
     return " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
 
 
-@bounded
+@limit_references
 def _schemas_at(schema: Mapping[str, Any], tokens: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the schemas, one of which a value at the path must fit; none if the schema allows no value there."""
     found = _choices(schema, schema)
     for token in tokens:
-        found = [choice for each in found for inner in _below(each, token) for choice in _choices(inner, schema)]
+        found = [
+            choice for each in found for inner in _schemas_below(each, token) for choice in _choices(inner, schema)
+        ]
     return found
 
 
 def _choices(schema: object, root: Mapping[str, Any], depth: int = _CHOICES_DEPTH) -> list[dict[str, Any]]:
     if schema is False:
         return []
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     choices = cast("list[Any] | None", node.get("anyOf", node.get("oneOf")))
     if choices is None or depth <= 0:
         return [node]
@@ -353,7 +359,7 @@ def _choices(schema: object, root: Mapping[str, Any], depth: int = _CHOICES_DEPT
     return [{**rest, **each} for choice in choices for each in _choices(choice, root, depth - 1)]
 
 
-def _below(schema: Mapping[str, Any], token: str) -> list[object]:
+def _schemas_below(schema: Mapping[str, Any], token: str) -> list[object]:
     """Returns the schemas one step further down. A name outside of `properties` needs `additionalProperties`."""
     found: list[object] = []
     allowed, properties = _kinds(schema), schema.get("properties")
@@ -369,7 +375,7 @@ def _below(schema: Mapping[str, Any], token: str) -> list[object]:
 
 
 def _kinds(schema: Mapping[str, Any]) -> frozenset[Kind]:
-    listed = _enumerated(schema)
+    listed = _enum_values(schema)
     if listed is not None:
         return frozenset(kind_of(value) for value in listed)
     named: Any = schema.get("type")
@@ -379,11 +385,11 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[Kind]:
 
 def _values(schemas: Sequence[Mapping[str, Any]]) -> list[Any] | None:
     """Returns all values that the schemas list; None if one of them lists none."""
-    listed = [_enumerated(schema) for schema in schemas]
+    listed = [_enum_values(schema) for schema in schemas]
     return None if None in listed else [value for values in listed for value in values or ()]
 
 
-def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
+def _enum_values(schema: Mapping[str, Any]) -> list[Any] | None:
     if "const" in schema or schema.get("type") == "null":
         return [schema.get("const")]
     return schema.get("enum")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from toolwire.definition.json_schema.patterns import searching
+from toolwire.definition.json_schema.patterns import search_function
 from toolwire.permission.destinations import fold, host_in, under, usable_host, usable_path
 from toolwire.permission.typed_values import (
     NUMBERS,
@@ -21,13 +21,13 @@ from toolwire.permission.typed_values import (
     Kind,
     kind_of,
     kinds_compared,
-    ordered_value,
     rule_value,
     same_kind,
+    value_for_order,
 )
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.texts.lone_surrogates import find_lone
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 TEXT_LIMIT = 4_096
 """Maximum characters of a text. A condition on a longer text is undecided."""
@@ -47,9 +47,9 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         # Compiled alone first: "a)|(b" is an error, but would be valid inside the group below.
-        searching(text)
-        self._exact = searching(f"^(?:{text})$")
-        self._folded = searching(f"^(?:{text})$", ignore_case=True)
+        search_function(text)
+        self._exact = search_function(f"^(?:{text})$")
+        self._folded = search_function(f"^(?:{text})$", ignore_case=True)
 
     def is_undecidable(self, text: str) -> bool:
         """True if the text is too long, or holds a lone surrogate, which the engine cannot read."""
@@ -123,20 +123,20 @@ class Condition:
         if self.op not in OPERATORS:
             raise ConfigurationError(f"op={self.op!r}: write one of {', '.join(OPERATORS)}")
         # The whole call is compared in the form that people see.
-        given = rule_value(self.value) if self.tokens else plain(self.value)
+        given = rule_value(self.value) if self.tokens else plain_value(self.value)
         put(self, "value", _value(self.op, given))
         put(self, "pattern", _pattern(self.value) if self.op == "matches" else None)
 
     def __str__(self) -> str:
         where = ".".join(self.tokens) or ROOT
-        return f"{where} {self.op}" + ("" if self.op in _BARE else f" {_shown(self.value)}")
+        return f"{where} {self.op}" + ("" if self.op in _BARE else f" {_rule_literal(self.value)}")
 
     def holds(self, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> bool | None:
         """Returns True or False for these arguments, or None if it is undecided.
 
         `typed` are the same arguments with Decimals, dates and bytes as such, if the tool has any.
         """
-        return self.holds_of(found(typed if typed is not None and self.tokens else arguments, self.tokens))
+        return self.holds_of(value_at(typed if typed is not None and self.tokens else arguments, self.tokens))
 
     def holds_of(self, value: Any) -> bool | None:
         """Returns True or False for the value at the path, or None if it is undecided."""
@@ -150,17 +150,17 @@ class Condition:
             case "absent":
                 return not is_there
             case "!=" | "not_in":
-                told = None if value is MISSING else _told(_POSITIVE[self.op], value, self)
+                told = None if value is MISSING else _test_value(_POSITIVE[self.op], value, self)
                 return None if told is None else not told
             case _:
-                return None if value is MISSING else _told(self.op, value, self)
+                return None if value is MISSING else _test_value(self.op, value, self)
 
 
 _BARE = frozenset({"exists", "absent"})
 _POSITIVE: Mapping[str, Operator] = {"!=": "==", "not_in": "in"}
 
 
-def found(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
+def value_at(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
     """Returns the value at the path, or `MISSING`."""
     value: Any = arguments
     for token in tokens:
@@ -174,7 +174,7 @@ def found(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
     return value
 
 
-def _told(op: Operator, value: Any, condition: Condition) -> bool | None:
+def _test_value(op: Operator, value: Any, condition: Condition) -> bool | None:
     wanted = condition.value
     match op:
         case "==":
@@ -185,14 +185,14 @@ def _told(op: Operator, value: Any, condition: Condition) -> bool | None:
         case "contains" if kind_of(value) == "list":
             return _among(value, wanted)
         case "<" | "<=" | ">" | ">=":
-            return _ordered(op, value, wanted)
+            return _compare_order(op, value, wanted)
         case _:
             # JSON writes these values as text, and people see that text.
-            text = plain(value) if kind_of(value) in TYPED else value
-            return _told_of_text(op, text, condition) if kind_of(text) == kind_of(_text_value(wanted)) else None
+            text = plain_value(value) if kind_of(value) in TYPED else value
+            return _test_text(op, text, condition) if kind_of(text) == kind_of(_text_value(wanted)) else None
 
 
-def _told_of_text(op: Operator, text: str, condition: Condition) -> bool | None:
+def _test_text(op: Operator, text: str, condition: Condition) -> bool | None:
     wanted = condition.value
     match op:
         case "starts_with":
@@ -207,10 +207,10 @@ def _told_of_text(op: Operator, text: str, condition: Condition) -> bool | None:
             return host_in(text, wanted)
         case _:
             assert condition.pattern is not None
-            return _matched(condition.pattern, text)
+            return _match_pattern(condition.pattern, text)
 
 
-def _matched(pattern: Pattern, text: str) -> bool | None:
+def _match_pattern(pattern: Pattern, text: str) -> bool | None:
     if pattern.is_undecidable(text):
         return None
     return pattern.matches(text) or _perhaps(pattern.matches(fold(text).strip(), folded=True))
@@ -229,8 +229,8 @@ def _perhaps(is_like: bool) -> bool | None:
     return None if is_like else False
 
 
-def _ordered(op: Operator, value: Any, wanted: Any) -> bool | None:
-    pair = same_kind(value, ordered_value(wanted))
+def _compare_order(op: Operator, value: Any, wanted: Any) -> bool | None:
+    pair = same_kind(value, value_for_order(wanted))
     if pair is None or kind_of(pair[0]) not in ORDERED:
         return None
     left, right = pair
@@ -320,7 +320,7 @@ def _wrong_value(op: Operator, value: Any) -> str:
         case "<" | "<=" | ">" | ">=":
             if kind in NUMBERS:
                 return "" if math.isfinite(value) else "write a number"
-            if kind_of(ordered_value(value)) in ORDERED:
+            if kind_of(value_for_order(value)) in ORDERED:
                 return ""
             return _ORDERED_VALUES if kind == "text" and not NUMBERS & kinds_compared(value) else "write a number"
         case "in" | "not_in":
@@ -352,6 +352,6 @@ def _pattern(text: str) -> Pattern:
         raise ConfigurationError(f"op='matches' with value={text!r}: {error}") from error
 
 
-def _shown(value: Any) -> str:
+def _rule_literal(value: Any) -> str:
     """Returns the value as a rule file writes it."""
-    return repr(plain(value))
+    return repr(plain_value(value))

@@ -12,7 +12,7 @@ from toolwire.permission.edits import check_answer, read_answer
 from toolwire.permission.visible import visible, visible_text
 
 
-class Lines(Protocol):
+class LineTerminal(Protocol):
     """A terminal: it shows a text, and returns a typed line or None at the end of the input."""
 
     def say(self, text: str) -> None: ...
@@ -29,7 +29,7 @@ class _Choice:
     value: Any
 
 
-def typed_answer(request: ApprovalRequest, terminal: Lines) -> Any:
+def ask_at_terminal(request: ApprovalRequest, terminal: LineTerminal) -> Any:
     """Returns an answer that fits the question. A wrong entry is asked again, with the reason.
 
     Each property of an object is a field. A field is text, a number, yes or no, or one of several choices; a value of
@@ -43,7 +43,7 @@ def typed_answer(request: ApprovalRequest, terminal: Lines) -> Any:
         if schema.get("type") == "object" and schema.get("properties"):
             answer: Any = dict(_fields(request, terminal))
         else:
-            answer = _field(request, schema, "answer", terminal)
+            answer = _ask_field(request, schema, "answer", terminal)
         try:
             return check_answer(request, answer)
         except DecisionRefused as refused:
@@ -51,18 +51,18 @@ def typed_answer(request: ApprovalRequest, terminal: Lines) -> Any:
             terminal.say(visible_text(str(refused)))
 
 
-def _fields(request: ApprovalRequest, terminal: Lines) -> Iterator[tuple[str, Any]]:
+def _fields(request: ApprovalRequest, terminal: LineTerminal) -> Iterator[tuple[str, Any]]:
     schema = request.answer_schema
     required = schema.get("required", ())
     for name, wanted in cast("Mapping[str, Any]", schema["properties"]).items():
         found: Mapping[str, Any] = cast("Mapping[str, Any]", wanted) if isinstance(wanted, Mapping) else {}
-        value = _field(request, found, name, terminal, is_optional=name not in required)
+        value = _ask_field(request, found, name, terminal, is_optional=name not in required)
         if value is not _LEFT_OUT:
             yield name, value
 
 
-def _field(
-    request: ApprovalRequest, wanted: Mapping[str, Any], name: str, terminal: Lines, *, is_optional: bool = False
+def _ask_field(
+    request: ApprovalRequest, wanted: Mapping[str, Any], name: str, terminal: LineTerminal, *, is_optional: bool = False
 ) -> Any:
     choices, note = _choices(wanted), str(wanted.get("description") or wanted.get("title") or "")
     if note:
@@ -77,12 +77,12 @@ def _field(
         if not typed and is_optional:
             return _LEFT_OUT
         try:
-            return _checked(request, wanted, _read(request, wanted, choices, typed))
+            return _check_field(request, wanted, _read_entry(request, wanted, choices, typed))
         except (ValueError, DecisionRefused) as error:
             terminal.say(visible_text(str(error)))
 
 
-def _read(request: ApprovalRequest, wanted: Mapping[str, Any], choices: list[_Choice], typed: str) -> Any:
+def _read_entry(request: ApprovalRequest, wanted: Mapping[str, Any], choices: list[_Choice], typed: str) -> Any:
     """Returns the value that the text means, which may still not fit.
 
     Raises:
@@ -90,7 +90,7 @@ def _read(request: ApprovalRequest, wanted: Mapping[str, Any], choices: list[_Ch
         DecisionRefused: The text is not JSON, and the field needs it.
     """
     if choices:
-        return _chosen(choices, typed)
+        return _pick_choice(choices, typed)
     match wanted.get("type"):
         case "string":
             return typed
@@ -102,7 +102,7 @@ def _read(request: ApprovalRequest, wanted: Mapping[str, Any], choices: list[_Ch
             return read_answer(typed, replace(request, answer_schema={}))
 
 
-def _checked(request: ApprovalRequest, wanted: Mapping[str, Any], value: Any) -> Any:
+def _check_field(request: ApprovalRequest, wanted: Mapping[str, Any], value: Any) -> Any:
     # A field may refer to definitions of the whole schema.
     shared = {key: request.answer_schema[key] for key in ("$defs", "definitions") if key in request.answer_schema}
     return check_answer(replace(request, answer_schema={**shared, **wanted}), value)
@@ -111,21 +111,22 @@ def _checked(request: ApprovalRequest, wanted: Mapping[str, Any], value: Any) ->
 def _choices(wanted: Mapping[str, Any]) -> list[_Choice]:
     listed = wanted.get("enum")
     if isinstance(listed, list):
-        return [_Choice(label=_written(value), value=value) for value in cast("list[Any]", listed)]
+        return [_Choice(label=_text_of_value(value), value=value) for value in cast("list[Any]", listed)]
     for key in ("oneOf", "anyOf"):
         members = cast("list[object]", found) if isinstance(found := wanted.get(key), list) else []
         constants = [cast("Mapping[str, Any]", one) for one in members if isinstance(one, Mapping) and "const" in one]
         if constants and len(constants) == len(members):
             return [
-                _Choice(label=str(one.get("title", _written(one["const"]))), value=one["const"]) for one in constants
+                _Choice(label=str(one.get("title", _text_of_value(one["const"]))), value=one["const"])
+                for one in constants
             ]
     return []
 
 
-def _chosen(choices: list[_Choice], typed: str) -> Any:
+def _pick_choice(choices: list[_Choice], typed: str) -> Any:
     """Returns the choice with this text, or else the one with this number."""
     for choice in choices:
-        if typed in (choice.label, _written(choice.value)):
+        if typed in (choice.label, _text_of_value(choice.value)):
             return choice.value
     if typed.isascii() and typed.isdecimal() and 1 <= int(typed[:9]) <= len(choices):
         return choices[int(typed[:9]) - 1].value
@@ -159,7 +160,7 @@ def _form(wanted: Mapping[str, Any], choices: list[_Choice]) -> str:
     return forms.get(str(wanted.get("type")), "as JSON")
 
 
-def _written(value: Any) -> str:
+def _text_of_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -11,7 +11,7 @@ from toolwire.permission.approval import VERDICTS, Answer, ApprovalRequest, Deci
 from toolwire.permission.condition import Condition
 from toolwire.permission.rule import Rule, RuleScope
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 ALLOWING = frozenset({"approve", "edit"})
 """Verdicts after which the call runs."""
@@ -69,7 +69,7 @@ def check_fits(request: ApprovalRequest, decision: Decision) -> None:
             request_id=request.id,
         )
     if decision.verdict == "answer":
-        # Imported here, as in `check`.
+        # Imported here, as in `check_authority`.
         from toolwire.permission.edits import check_answer
 
         check_answer(request, decision.answer)
@@ -77,10 +77,10 @@ def check_fits(request: ApprovalRequest, decision: Decision) -> None:
 
 def _are_shown(decision: Decision, request: ApprovalRequest) -> bool:
     try:
-        given = digest(plain(decision.arguments))
+        given = digest(plain_value(decision.arguments))
     except Unrepresentable:
         return False
-    return given in (digest(plain(request.arguments)), digest(plain(request.given or request.arguments)))
+    return given in (digest(plain_value(request.arguments)), digest(plain_value(request.given or request.arguments)))
 
 
 def _one_of(verdicts: tuple[Answer, ...]) -> str:
@@ -112,7 +112,7 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
     return None
 
 
-def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
+def narrow_rule(rule: Rule, request: ApprovalRequest) -> Rule:
     """Limits a rule to the asking agent, principal and tenant, to the tool as described, and with scope run to the run.
 
     A rule for all principals is the owner's, in the policy: no decision makes one.
@@ -129,7 +129,7 @@ def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
     )
 
 
-def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = False) -> None:
+def check_authority(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = False) -> None:
     """Checks that a decision fits the request and that its author may decide.
 
     `is_vetted`: the owner of the policy has checked the author already.
@@ -138,19 +138,19 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
         DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted`, `invalid_edit` or `invalid_answer`.
     """
 
-    def refused(code: Any, message: str) -> DecisionRefused:
+    def refusal_with(code: Any, message: str) -> DecisionRefused:
         return DecisionRefused(code, message, request_id=request.id)
 
     if decision.request_id not in ("", request.id):
-        raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
+        raise refusal_with("unknown_request", f"the decision is for another request, {decision.request_id!r}")
     if decision.seen_arguments_digest not in ("", request.arguments_digest):
-        raise refused("approval_mismatch", "the decision is for other arguments than the request's")
+        raise refusal_with("approval_mismatch", "the decision is for other arguments than the request's")
     # Only the owner of the policy knows whether the policy names a model as an approver.
     by = replace(decision.by, channel="") if is_vetted else decision.by
     named = {} if is_vetted else {effect: frozenset(names) for effect, names in request.approvers.items()}
     why = undecidable(by, request, decision.verdict, named) or too_wide(decision, request)
     if why is not None:
-        raise refused("not_permitted", why)
+        raise refusal_with("not_permitted", why)
     check_fits(request, decision)
     if decision.verdict == "edit":
         # Imported here: the JSON schema validator takes a tenth of a second, and most decisions edit nothing.
@@ -173,4 +173,4 @@ def rule_for(
         when=(same,) if same_arguments else (),
         scope=scope,
     )
-    return narrowed(rule, request)
+    return narrow_rule(rule, request)

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from toolwire.vocabulary.texts.normal_forms import normalized
+from toolwire.vocabulary.texts.normal_forms import normalize_text
 
 _HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\\]+", re.ASCII)
@@ -25,7 +25,7 @@ def under(path: str, folder: str) -> bool | None:
     parts, wanted = _parts(path), _parts(folder)
     if parts[: len(wanted)] == wanted:
         return True
-    return None if _folded(parts)[: len(wanted)] == _folded(wanted) else False
+    return None if _fold_parts(parts)[: len(wanted)] == _fold_parts(wanted) else False
 
 
 def usable_path(folder: object) -> str:
@@ -45,7 +45,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in {"", "."}]
 
 
-def _folded(parts: Sequence[str]) -> list[str]:
+def _fold_parts(parts: Sequence[str]) -> list[str]:
     return [fold(part).strip() for part in parts]
 
 
@@ -112,10 +112,10 @@ def fold(text: str) -> str:
     if not text.isascii():
         visible = (
             letter
-            for letter in normalized("NFKC", text)
+            for letter in normalize_text("NFKC", text)
             if letter not in _SELECTORS and unicodedata.category(letter) not in _INVISIBLE
         )
-        text = normalized("NFKC", "".join(visible).casefold())
+        text = normalize_text("NFKC", "".join(visible).casefold())
     spaced = "".join(letter if letter.isprintable() and not letter.isspace() else " " for letter in text.lower())
     while "  " in spaced:
         spaced = spaced.replace("  ", " ")

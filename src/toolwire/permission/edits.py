@@ -11,7 +11,7 @@ from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import Validator, check_schema
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 EDIT_LIMIT_CHARACTERS = 1_048_576
 """Maximum characters of an edit or an answer: more than any person writes."""
@@ -23,7 +23,7 @@ def read_edit(text: str, request: ApprovalRequest) -> dict[str, Any]:
     Raises:
         DecisionRefused: `invalid_edit`, with all problems.
     """
-    return check_edit(request, _parsed(text, request))
+    return check_edit(request, _parse_json(text, request))
 
 
 def read_answer(text: str, request: ApprovalRequest) -> Any:
@@ -32,7 +32,7 @@ def read_answer(text: str, request: ApprovalRequest) -> Any:
     Raises:
         DecisionRefused: `invalid_answer`, with all problems.
     """
-    return check_answer(request, _parsed(text, request))
+    return check_answer(request, _parse_json(text, request))
 
 
 def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
         DecisionRefused: `invalid_edit`, with all problems.
     """
     if not isinstance(arguments, Mapping):
-        raise _refused(request, 'it is not a JSON object: write the arguments by name, {"amount": 4}')
-    return _checked(request, request.arguments_schema, dict(cast("Mapping[str, Any]", arguments)), "arguments")
+        raise _refusal_of_edit(request, 'it is not a JSON object: write the arguments by name, {"amount": 4}')
+    return _check_value(request, request.arguments_schema, dict(cast("Mapping[str, Any]", arguments)), "arguments")
 
 
 def check_answer(request: ApprovalRequest, answer: object) -> Any:
@@ -52,7 +52,7 @@ def check_answer(request: ApprovalRequest, answer: object) -> Any:
     Raises:
         DecisionRefused: `invalid_answer`, with all problems.
     """
-    return _checked(request, request.answer_schema, answer, "answer")
+    return _check_value(request, request.answer_schema, answer, "answer")
 
 
 def check_answer_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,33 +62,35 @@ def check_answer_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         DefinitionError: It is not a JSON schema, or exceeds a limit.
         Unrepresentable: It has no JSON form.
     """
-    found = cast("dict[str, Any]", plain(dict(schema)))
+    found = cast("dict[str, Any]", plain_value(dict(schema)))
     check_limits(found, "the schema of the answer")
     check_schema(found, "the schema of the answer")
     return found
 
 
-def _parsed(text: str, request: ApprovalRequest) -> Any:
+def _parse_json(text: str, request: ApprovalRequest) -> Any:
     if len(text) > EDIT_LIMIT_CHARACTERS:
-        raise _refused(request, f"it is longer than {EDIT_LIMIT_CHARACTERS:,} characters")
+        raise _refusal_of_edit(request, f"it is longer than {EDIT_LIMIT_CHARACTERS:,} characters")
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise _refused(request, f"it is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise _refusal_of_edit(
+            request, f"it is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
     except RecursionError as error:
-        raise _refused(request, "it is nested too deeply") from error
+        raise _refusal_of_edit(request, "it is nested too deeply") from error
     except ValueError as error:
-        raise _refused(request, f"it is not JSON: {error}") from error
+        raise _refusal_of_edit(request, f"it is not JSON: {error}") from error
 
 
-def _checked(request: ApprovalRequest, schema: Mapping[str, Any], value: object, whole: str) -> Any:
+def _check_value(request: ApprovalRequest, schema: Mapping[str, Any], value: object, whole: str) -> Any:
     try:
-        found = plain(value)
+        found = plain_value(value)
         problems = _problems(schema, found, whole)
     except (Unrepresentable, DefinitionError) as error:
-        raise _refused(request, str(error)) from error
+        raise _refusal_of_edit(request, str(error)) from error
     if problems:
-        raise _refused(request, " ".join(problems))
+        raise _refusal_of_edit(request, " ".join(problems))
     return found
 
 
@@ -101,7 +103,7 @@ def _problems(schema: Mapping[str, Any], value: Any, whole: str) -> list[str]:
     return [] if wrong is None else list(wrong.lines)
 
 
-def _refused(request: ApprovalRequest, why: str) -> DecisionRefused:
+def _refusal_of_edit(request: ApprovalRequest, why: str) -> DecisionRefused:
     if request.kind == "question":
         message = f"the answer to the question of {request.tool!r} is not valid: {why}"
         return DecisionRefused("invalid_answer", message, request_id=request.id)

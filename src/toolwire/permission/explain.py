@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.definition.tool import Permission
-from toolwire.permission.check import told
+from toolwire.permission.check import describe_result
 from toolwire.permission.policy import Policy, Verdict
 from toolwire.permission.rule import Rule, Subject, gate_reason
 
@@ -77,7 +77,7 @@ def _why(rule: Rule, subject: Subject, now: float) -> str:
         return "the tool has changed since"
     if not rule.conditions:
         return "it is about every call of it"
-    told_of = [told(condition, subject.arguments, subject.typed) for condition in rule.conditions]
+    told_of = [describe_result(condition, subject.arguments, subject.typed) for condition in rule.conditions]
     unsure = any(condition.holds(subject.arguments, subject.typed) is None for condition in rule.conditions)
     if unsure and not any(condition.holds(subject.arguments, subject.typed) is False for condition in rule.conditions):
         told_of.append("an undecided condition " + ("lets nothing run" if rule.effect == "auto" else "counts"))

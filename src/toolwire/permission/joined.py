@@ -23,7 +23,7 @@ class JoinedPolicy(Policy):
         apply if the child's calls have another one.
         """
         # The merged approvers and defaults are for readers; the two policies themselves decide.
-        merged = Policy.joined(parent, child)
+        merged = Policy.merge_with(parent, child)
         super().__init__(defaults=merged.defaults, approvers=merged.approvers, clock=parent.clock)
         self.parent = parent
         self.child = child
@@ -34,9 +34,9 @@ class JoinedPolicy(Policy):
         """The loaded rules of both."""
         return (*self.parent.rules, *self.child.rules)
 
-    def settled(self, tool: str, own: Permission) -> Verdict | None:
+    def constant_verdict(self, tool: str, own: Permission) -> Verdict | None:
         """Returns the stricter verdict on every call of `tool`, or None if either may depend on the call."""
-        first, second = self.parent.settled(tool, own), self.child.settled(tool, own)
+        first, second = self.parent.constant_verdict(tool, own), self.child.constant_verdict(tool, own)
         return None if first is None or second is None else _stricter(first, second)
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None, *, was_asked: bool = False) -> Verdict:
@@ -68,9 +68,9 @@ class JoinedPolicy(Policy):
         )
 
     @property
-    def remembered(self) -> tuple[Rule, ...]:
+    def rules_of_decisions(self) -> tuple[Rule, ...]:
         """The rules that people chose to keep, of both."""
-        return (*self.parent.remembered, *self.child.remembered)
+        return (*self.parent.rules_of_decisions, *self.child.rules_of_decisions)
 
     def remember(self, rule: Rule) -> None:
         """Adds a rule to both, because a call that either asks about is asked about again."""
@@ -91,7 +91,7 @@ class JoinedPolicy(Policy):
         """Returns a policy for one session. `defaults` replace those of the child, never those of the parent."""
         return JoinedPolicy(self.parent, self.child.for_session(defaults), self.caller)
 
-    def joined(self, other: Policy) -> Policy:
+    def merge_with(self, other: Policy) -> Policy:
         """Returns a policy that is as strict as each of the three."""
         return JoinedPolicy(self, other)
 

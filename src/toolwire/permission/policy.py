@@ -15,7 +15,7 @@ from toolwire.permission.rule import STRICTNESS, Rule, Subject, gate_reason, rul
 from toolwire.permission.rule_index import RuleIndex, Verdict
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 __all__ = ["STRICTNESS", "Policy", "Rule", "Subject", "Verdict"]
 
@@ -53,7 +53,7 @@ class Policy:
         Raises:
             ConfigurationError: A rule, permission or effect is invalid.
         """
-        self._rules = tuple(_loaded(given, f"rule {number}") for number, given in enumerate(rules, 1))
+        self._rules = tuple(_load_rule(given, f"rule {number}") for number, given in enumerate(rules, 1))
         self._defaults: dict[str, Permission] = dict(defaults or {})
         self._approvers: dict[str, frozenset[str]] = _approvers(approvers or {})
         for name, effect in self._defaults.items():
@@ -86,7 +86,7 @@ class Policy:
 
     # -- judging ------------------------------------------------------------------------------------------------
 
-    def settled(self, tool: str, own: Permission) -> Verdict | None:
+    def constant_verdict(self, tool: str, own: Permission) -> Verdict | None:
         """Returns the verdict on every call of `tool` in runs that have read nothing.
 
         `own` is the tool's own permission. Returns None if the verdict may depend on the call; then use `judge` with a
@@ -111,13 +111,13 @@ class Policy:
         of_tool, now = index.of(tool), self.clock()
         hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
         verdict = self._decide(tool, own, (*of_tool.always, *hits)) if hits else None
-        verdict = _guarded(verdict or self._verdict_of_name(index, tool, own), subject)
+        verdict = _apply_gate(verdict or self._verdict_of_name(index, tool, own), subject)
         if was_asked and verdict.effect == "auto" and not self._is_remembered((*of_tool.always, *hits)):
             return Verdict(effect="confirm", reasons=(f"a person was asked about this call of {tool!r} before",))
         return verdict
 
     def _is_remembered(self, hits: tuple[Rule, ...]) -> bool:
-        kept = {id(rule) for rule in self.remembered}
+        kept = {id(rule) for rule in self.rules_of_decisions}
         return any(id(rule) in kept for rule in hits)
 
     def own(self, tool: str, own: Permission) -> Permission:
@@ -173,10 +173,10 @@ class Policy:
     # -- remembering --------------------------------------------------------------------------------------------
 
     @property
-    def remembered(self) -> tuple[Rule, ...]:
+    def rules_of_decisions(self) -> tuple[Rule, ...]:
         """The rules that people chose to keep and that have not expired, oldest first."""
         now = self.clock()
-        theirs = () if self._parent is None else self._parent.remembered
+        theirs = () if self._parent is None else self._parent.rules_of_decisions
         return (*theirs, *(rule for rule in self._remembered if not _is_over(rule, now)))
 
     def remember(self, rule: Rule) -> None:
@@ -201,8 +201,8 @@ class Policy:
         with self._lock:
             now = self.clock()
             kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
-            self._remembered = _bounded((*kept, rule))
-            self._index = RuleIndex((*self._loaded_rules(), *self._remembered))
+            self._remembered = _limit_run_rules((*kept, rule))
+            self._index = RuleIndex((*self._rules_at_load(), *self._remembered))
 
     def forget(self, run_id: str) -> None:
         """Drops the rules that were kept for a run, because the run is over."""
@@ -210,9 +210,9 @@ class Policy:
             if not any(rule.run_id == run_id for rule in self._remembered):
                 return
             self._remembered = tuple(rule for rule in self._remembered if rule.run_id != run_id)
-            self._index = RuleIndex((*self._loaded_rules(), *self._remembered))
+            self._index = RuleIndex((*self._rules_at_load(), *self._remembered))
 
-    def _loaded_rules(self) -> tuple[Rule, ...]:
+    def _rules_at_load(self) -> tuple[Rule, ...]:
         return self._rules if self._parent_index is None else self._parent_index.rules
 
     # -- others like it -----------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class Policy:
             self._rules = other.rules
             self._index = RuleIndex((*other.index().rules, *self._remembered))
 
-    def joined(self, other: Policy) -> Policy:
+    def merge_with(self, other: Policy) -> Policy:
         """Returns a policy with the rules of both.
 
         If both set a permission for a tool, the stricter counts. If both name approvers for an effect, only approvers
@@ -269,12 +269,12 @@ class Policy:
     @property
     def digest(self) -> str:
         """`sha256:` of the loaded rules, permissions and approvers. Remembered rules do not change it."""
-        rules = sorted(digest(plain(_as_data(rule))) for rule in self.rules)
+        rules = sorted(digest(plain_value(_as_data(rule))) for rule in self.rules)
         approvers = {effect: sorted(names) for effect, names in self.approvers.items()}
         return digest([rules, self.defaults, approvers])
 
 
-def _loaded(given: Rule | Mapping[str, Any], place: str) -> Rule:
+def _load_rule(given: Rule | Mapping[str, Any], place: str) -> Rule:
     rule = rule_of(given, place)
     if rule.scope == "run" and not rule.run_id:
         raise ConfigurationError(f"{rule.source or place}: scope='run' is for rules that are made while a run goes on")
@@ -291,7 +291,7 @@ def _approvers(given: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
     return {effect: frozenset(names) for effect, names in given.items()}
 
 
-def _guarded(verdict: Verdict, subject: Subject) -> Verdict:
+def _apply_gate(verdict: Verdict, subject: Subject) -> Verdict:
     reason = gate_reason(subject)
     if not reason or verdict.effect == "deny":
         return verdict
@@ -307,7 +307,7 @@ def _is_over(rule: Rule, now: float) -> bool:
     return rule.ends_at is not None and rule.ends_at <= now
 
 
-def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def _limit_run_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     of_runs = [rule for rule in rules if rule.scope == "run" and rule.effect == "auto"]
     too_many = {id(rule) for rule in of_runs[: max(0, len(of_runs) - RUN_RULES_LIMIT)]}
     return tuple(rule for rule in rules if id(rule) not in too_many) if too_many else rules

@@ -30,7 +30,7 @@ def load_policy(path: str | Path) -> Policy:
         ConfigurationError: The file cannot be read or has errors. The message lists all errors with their places.
     """
     path = Path(path)
-    text = _text(path)
+    text = _read_policy_text(path)
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -52,7 +52,7 @@ def load_policy(path: str | Path) -> Policy:
     return policy
 
 
-def _text(path: Path) -> str:
+def _read_policy_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(FILE_LIMIT_BYTES + 1)

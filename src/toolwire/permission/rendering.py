@@ -14,7 +14,7 @@ from typing import Any, cast
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.permission.visible import looks_like_another, visible
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 WIDTH = 100
 """Columns of a rendering. Longer lines are broken with a mark, so that the terminal does not break them without one."""
@@ -57,16 +57,16 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
         writer.field("attempt", f"{request.attempt}: it may have run already")
     writer.field("expires", _expiry(request.expires_at, now))
     writer.field("request", visible(request.id, ascii_only=ascii_only))
-    writer.field("call", visible(_place(request), ascii_only=ascii_only))
+    writer.field("call", visible(_call_place(request), ascii_only=ascii_only))
     writer.field("arguments", "none" if not arguments else "")
     writer.members(arguments, 2)
-    writer.changes(cast("Mapping[str, Any]", plain(dict(request.given))), arguments)
+    writer.changes(cast("Mapping[str, Any]", plain_value(dict(request.given))), arguments)
     return "\n".join(writer.lines)
 
 
 def _question(writer: _Writer, request: ApprovalRequest, now: float | None, *, ascii_only: bool) -> None:
     """Writes a question: its text is data of a tool or a model, so it stands in quotes."""
-    shown = {"question": request.question, "schema": plain(dict(request.answer_schema))}
+    shown = {"question": request.question, "schema": plain_value(dict(request.answer_schema))}
     if request.arguments_digest and digest(shown) != request.arguments_digest:
         raise Unrepresentable("a request whose question does not match its digest", path="")
     writer.field("tool", visible(request.tool, ascii_only=ascii_only), said=request.tool)
@@ -85,13 +85,13 @@ def _question(writer: _Writer, request: ApprovalRequest, now: float | None, *, a
 
 
 def _arguments(request: ApprovalRequest) -> Mapping[str, Any]:
-    arguments = cast("dict[str, Any]", plain(dict(request.arguments)))
+    arguments = cast("dict[str, Any]", plain_value(dict(request.arguments)))
     if request.arguments_digest and digest(arguments) != request.arguments_digest:
         raise Unrepresentable("a request whose arguments do not match its digest", path="")
     return arguments
 
 
-def _place(request: ApprovalRequest) -> str:
+def _call_place(request: ApprovalRequest) -> str:
     inside = f", made by the call {request.parent}" if request.parent else ""
     run = f" of run {request.run_id}" if request.run_id not in ("", request.call_id) else ""
     return f"{request.call_id}{run}{inside}"
@@ -126,12 +126,12 @@ class _Writer:
 
     def field(self, label: str, text: str, *, said: str = "") -> None:
         self._line(f"{label:<{_LABEL}}{text}".rstrip(), indent=0)
-        self._spelled(said, _LABEL)
+        self._spell_out(said, _LABEL)
 
     def members(self, arguments: Mapping[str, Any], indent: int) -> None:
         for name, value in arguments.items():
-            self._value(f"{self._quoted(name)}: ", value, indent)
-            self._spelled(name, indent)
+            self._value(f"{self._quote_text(name)}: ", value, indent)
+            self._spell_out(name, indent)
 
     def changes(self, given: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """Writes the model's own arguments that differ from those that will run."""
@@ -140,11 +140,11 @@ class _Writer:
         self.field("changed", "the model wrote it otherwise:")
         for name in {**given, **arguments}:
             if name not in arguments:
-                self._value(f"- {self._quoted(name)}: ", given[name], 2)
+                self._value(f"- {self._quote_text(name)}: ", given[name], 2)
             elif name not in given:
-                self._line(f"+ {self._quoted(name)}: filled in", indent=2)
+                self._line(f"+ {self._quote_text(name)}: filled in", indent=2)
             elif digest(given[name]) != digest(arguments[name]):
-                self._value(f"~ {self._quoted(name)}: ", given[name], 2)
+                self._value(f"~ {self._quote_text(name)}: ", given[name], 2)
 
     def _value(self, head: str, value: Any, indent: int) -> None:
         match value:
@@ -156,10 +156,10 @@ class _Writer:
                     kept = shown.rstrip(" ")
                     spaces = "\\x20" * (len(shown) - len(kept))
                     self._line(f"{_LINE}{kept}{spaces}", indent=indent + 2)
-                self._spelled(value, indent + 2)
+                self._spell_out(value, indent + 2)
             case str():
-                self._line(f"{head}{self._quoted(value)}", indent=indent)
-                self._spelled(value, indent)
+                self._line(f"{head}{self._quote_text(value)}", indent=indent)
+                self._spell_out(value, indent)
             case dict() if value:
                 self._line(f"{head.rstrip()} {{", indent=indent)
                 self.members(cast("dict[str, Any]", value), indent + 2)
@@ -172,10 +172,10 @@ class _Writer:
             case _:
                 self._line(f"{head}{json.dumps(value)}", indent=indent)
 
-    def _quoted(self, text: str) -> str:
+    def _quote_text(self, text: str) -> str:
         return '"' + visible(text, ascii_only=self._ascii_only).replace('"', '\\"') + '"'
 
-    def _spelled(self, text: str, indent: int) -> None:
+    def _spell_out(self, text: str, indent: int) -> None:
         if not self._ascii_only and looks_like_another(text):
             self._line(f"= {visible(text, ascii_only=True)}", indent=indent)
 

@@ -107,8 +107,10 @@ class Rule:
         if self.run_id and self.scope != "run":
             raise ConfigurationError(f"Rule(run_id={self.run_id!r}): write scope='run', or leave it out")
         put(self, "when", tuple(_condition(each) for each in _several("when", self.when)))
-        put(self, "match", tuple(_call("match", each) for each in _several("match", self.match)))
-        put(self, "not_match", tuple(_call("not_match", each) for each in _several("not_match", self.not_match)))
+        put(self, "match", tuple(_require_call("match", each) for each in _several("match", self.match)))
+        put(
+            self, "not_match", tuple(_require_call("not_match", each) for each in _several("not_match", self.not_match))
+        )
         put(self, "expires_at", _seconds(self.expires_at))
 
     def __str__(self) -> str:
@@ -245,7 +247,7 @@ def _several(name: str, given: object) -> tuple[object, ...]:
     return tuple(cast("Iterable[object]", given))
 
 
-def _call(name: str, given: object) -> Mapping[str, Any]:
+def _require_call(name: str, given: object) -> Mapping[str, Any]:
     call: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
     if not isinstance(call.get("arguments"), Mapping) or call.keys() - {"tool", "arguments"}:
         raise ConfigurationError(f"{name} has {given!r}: write a call, as {{'arguments': {{'amount': 5}}}}")

@@ -22,7 +22,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OfTool:
+class _ToolRules:
     """The rules for one tool."""
 
     always: tuple[Rule, ...]
@@ -39,14 +39,14 @@ class RuleIndex:
         self.verdicts: dict[tuple[str, Permission], Verdict] = {}
         self.settled: dict[tuple[str, Permission], Verdict] = {}
         """The verdicts that no call can change, because no rule for the tool depends on the call."""
-        self._tools: dict[str, _OfTool] = {}
+        self._tools: dict[str, _ToolRules] = {}
 
-    def of(self, tool: str) -> _OfTool:
+    def of(self, tool: str) -> _ToolRules:
         """Returns the rules for the tool."""
         found = self._tools.get(tool)
         if found is None:
             fitting = [rule for rule in self.rules if rule.fits(tool)]
-            found = self._tools[tool] = _OfTool(
+            found = self._tools[tool] = _ToolRules(
                 always=tuple(rule for rule in fitting if not rule.looks_at_calls),
                 sometimes=tuple(rule for rule in fitting if rule.looks_at_calls),
             )

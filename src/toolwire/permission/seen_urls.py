@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 URL_LIMIT = 2_048
 """Maximum characters of one URL; browsers and servers agree up to here. A longer one is not kept."""
@@ -60,7 +60,7 @@ def urls_in(result: ToolResult, given: Mapping[str, Any]) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     left = SCAN_LIMIT
-    for text in _texts([result.data, *result.blocks]):
+    for text in _texts_within([result.data, *result.blocks]):
         if "://" in text:
             found.update(dict.fromkeys(_urls(text, left)))
         left -= len(text)
@@ -73,7 +73,7 @@ def _not_in(given: Mapping[str, Any], found: Iterable[str]) -> tuple[str, ...]:
     urls = tuple(found)
     try:
         # JSON escapes no character that a URL can have, so a URL of the arguments stands in it as it is.
-        text = json.dumps(plain(given), ensure_ascii=False)
+        text = json.dumps(plain_value(given), ensure_ascii=False)
     except Unrepresentable:
         return ()
     if "://" not in text:
@@ -121,7 +121,7 @@ def _end_of(text: str, start: int, end: int) -> int:
     return end
 
 
-def _texts(value: object) -> Iterator[str]:
+def _texts_within(value: object) -> Iterator[str]:
     """Yields the texts among the first `VALUES_LIMIT` values inside of a value."""
     waiting: list[object] = [value]
     for _ in range(VALUES_LIMIT):
@@ -136,6 +136,6 @@ def _texts(value: object) -> Iterator[str]:
             waiting.extend(reversed(list(cast("Iterable[object]", one))))
         elif one is not None and not isinstance(one, bool | int | float | bytes):
             try:
-                waiting.append(plain(one))
+                waiting.append(plain_value(one))
             except Unrepresentable:
                 continue

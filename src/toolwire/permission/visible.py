@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from toolwire.vocabulary.texts.normal_forms import normalized
+from toolwire.vocabulary.texts.normal_forms import normalize_text
 
 _BLANK = frozenset(
     {
@@ -62,7 +62,7 @@ def visible(text: str, *, ascii_only: bool = False, keep: str = "") -> str:
         plain = marks <= _MARKS_LIMIT and not _is_hidden(character, category) and not (marks and not shown)
         if ascii_only and character > "~":
             plain = False
-        shown.append(character if (plain and character != "\\") or character in keep else _escaped(character))
+        shown.append(character if (plain and character != "\\") or character in keep else _escape_of(character))
     return "".join(shown)
 
 
@@ -76,7 +76,7 @@ def looks_like_another(text: str) -> bool:
         return False
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
         return True
-    if normalized("NFC", text) != text or any(map(_is_a_form, text)):
+    if normalize_text("NFC", text) != text or any(map(_is_a_form, text)):
         return True
     return any(_is_mixed(word) for word in _WORD.findall(text))
 
@@ -100,7 +100,7 @@ def _is_hidden(character: str, category: str) -> bool:
     return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x180B <= code <= 0x180F
 
 
-def _escaped(character: str) -> str:
+def _escape_of(character: str) -> str:
     short = _SHORT.get(character)
     if short is not None:
         return short

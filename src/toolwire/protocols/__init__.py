@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire.protocols.base import CallingProtocol, checked
+from toolwire.protocols.base import CallingProtocol, check_option
 from toolwire.protocols.native.anthropic import Anthropic
 from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.native.openai import OpenAi
@@ -68,7 +68,7 @@ def get(name: str, *, tag: CallTag | None = None) -> CallingProtocol:
         return found
     if name != "xml":
         raise ConfigurationError(f"get({name!r}, tag={tag!r:.80}): only the protocol 'xml' has a tag: leave it out")
-    checked("tag", tag, XML)
+    check_option("tag", tag, XML)
     return XML[tag]
 
 

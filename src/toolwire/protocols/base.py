@@ -167,7 +167,7 @@ def too_many_calls() -> Refusal:
     return Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
 
 
-def checked(option: str, value: object, known: Collection[str]) -> None:
+def check_option(option: str, value: object, known: Collection[str]) -> None:
     """Checks that `value` is one of the words that an option of `describe` takes.
 
     Raises:

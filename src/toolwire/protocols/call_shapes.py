@@ -95,14 +95,14 @@ def has_mark(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def unquoted(text: str) -> str:
+def blank_quotations(text: str) -> str:
     """Returns the text with all quoted parts blanked: thinking, results, code spans, quoted lines, examples.
 
     Length and line breaks stay the same, so positions are valid in both texts. Fences are kept.
     """
-    text = _without_quotations(_QUOTED.sub(lambda found: _blanked(found[0]), text))
+    text = _without_quotations(_QUOTED.sub(lambda found: _blank_lines(found[0]), text))
     ends = [found.end() for found in _THOUGHT_OUT.finditer(text)]
-    return _blanked(text[: ends[-1]]) + text[ends[-1] :] if ends else text
+    return _blank_lines(text[: ends[-1]]) + text[ends[-1] :] if ends else text
 
 
 def without_quoting_fences(text: str) -> str:
@@ -125,7 +125,7 @@ def is_fence_line(line: str) -> bool:
 def _blank_parts(text: str, parts: Sequence[tuple[int, int]]) -> str:
     pieces, position = list[str](), 0
     for start, end in parts:
-        pieces += [text[position:start], _blanked(text[start:end])]
+        pieces += [text[position:start], _blank_lines(text[start:end])]
         position = end
     return "".join([*pieces, text[position:]])
 
@@ -290,5 +290,5 @@ def _language(opening: re.Match[str]) -> str:
     return opening[2].strip().lower().partition(" ")[0]
 
 
-def _blanked(text: str) -> str:
+def _blank_lines(text: str) -> str:
     return _LINE.sub(lambda line: " " * len(line[0]), text)

@@ -16,9 +16,9 @@ from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
 from toolwire.protocols.call_shapes import NAME, fences, find_own_result, is_all
 from toolwire.protocols.fillers import FILLER, OPENS
-from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of, named_call
-from toolwire.protocols.python_calls import balanced_end, python_calls
-from toolwire.protocols.reading.incoming import THINKING, line, match_end
+from toolwire.protocols.json_text.call_forms import NAME_KEYS, call_of_tool, calls_of
+from toolwire.protocols.python_calls import bracket_end, python_calls
+from toolwire.protocols.reading.incoming import THINKING, line_of, match_end
 from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.tagged_calls import read_tagged_call
 from toolwire.protocols.tool_names import KnownTools
@@ -90,7 +90,7 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
+class ForeignCalls:
     """Calls in another model's format, and their positions."""
 
     calls: tuple[ToolCall, ...]
@@ -99,7 +99,7 @@ class Foreign:
     """The start and end of each sequence of calls, with the marks around them."""
 
 
-def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
+def read_foreign(text: str, unquoted: str, known: KnownTools) -> ForeignCalls | None:
     """Reads the calls in another model's format, up to an unreadable one or a result that the model wrote itself.
 
     None if none can be read. Calls in a fence with text around it are skipped. `unquoted` is the text with all quoted
@@ -123,7 +123,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
             # Without any mark only a text that is nothing but calls makes them: other lines are prose or a program.
             alone = _ForeignReader(text, known)
             if found.start() <= front and alone.read(found.start(), is_marked=False) == len(text):
-                return alone.found([(found.start(), len(text))])
+                return alone.calls_at([(found.start(), len(text))])
             continue
         own = find_own_result(text, spans[-1][1], found.start()) if spans else None
         if own is not None:
@@ -135,7 +135,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         if end is None:
             break  # the rest is not searched, so that the time stays linear
         spans.append((found.start(), end))
-    return reader.found(spans) if spans else None
+    return reader.calls_at(spans) if spans else None
 
 
 class _ForeignReader:
@@ -147,19 +147,24 @@ class _ForeignReader:
         self._reader = JsonReader(text)
         self._code_left = CompileBudget.LIMIT
 
-    def found(self, spans: list[tuple[int, int]]) -> Foreign:
-        return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), spans=tuple(spans))
+    def calls_at(self, spans: list[tuple[int, int]]) -> ForeignCalls:
+        return ForeignCalls(calls=tuple(self._calls), problems=tuple(self._problems), spans=tuple(spans))
 
     def leave_the_rest(self, position: int) -> None:
         """Notes that the model wrote a result itself at this position, so that no later call is taken."""
-        place = line(self._text, position)
+        place = line_of(self._text, position)
         self._problems.append(Problem(message=OWN_RESULT, repaired=True, place=place, is_loss=True))
 
     def read(self, start: int, *, is_marked: bool) -> int | None:
         """Reads a sequence of calls and returns its end. None if it begins with none, or has one of an unknown tool."""
         forms: tuple[Callable[[int], int | None], ...] = (
-            self._headed, self._invoked, self._tagged, self._paired, self._listed, self._python
-        )  # fmt: skip
+            self._read_headed,
+            self._read_invoke,
+            self._read_tagged,
+            self._read_pairs,
+            self._read_json_calls,
+            self._read_python,
+        )
         before = len(self._calls)
         end = start
         position = self._next(start)
@@ -182,7 +187,7 @@ class _ForeignReader:
         position = match_end(FILLER, self._text, position)
         return match_end(_ACTION_CALL, self._text, position)
 
-    def _headed(self, position: int) -> int | None:
+    def _read_headed(self, position: int) -> int | None:
         """Reads a name with its JSON arguments after it. After `Action:` the JSON may hold the whole call."""
         for head in _HEADS:
             found = head.match(self._text, position)
@@ -196,11 +201,11 @@ class _ForeignReader:
             if name is None:
                 return self._add_value(value, self._text[position:end], end)
             end = match_end(_HEAD_ENDS, self._text, end)
-            self._add(named_call(tool or _clean(name), value, self._text[position:end], self._known).calls)
+            self._add(call_of_tool(tool or _clean(name), value, self._text[position:end], self._known).calls)
             return end
         return None
 
-    def _invoked(self, position: int) -> int | None:
+    def _read_invoke(self, position: int) -> int | None:
         found = _INVOKE.match(self._text, position)
         if found is None:
             return None
@@ -218,18 +223,18 @@ class _ForeignReader:
         ending = _INVOKE_END.match(self._text, end)
         if ending is None:
             return None
-        self._add((self._written(name, arguments, self._text[position : ending.end()]),))
+        self._add((self._make_call(name, arguments, self._text[position : ending.end()]),))
         return ending.end()
 
-    def _tagged(self, position: int) -> int | None:
+    def _read_tagged(self, position: int) -> int | None:
         found = read_tagged_call(self._text, position, self._known)
         if found is None:
             return None
         self._problems += found.problems
-        self._add((self._written(found.name, found.texts, self._text[position : found.end]),))
+        self._add((self._make_call(found.name, found.texts, self._text[position : found.end]),))
         return found.end
 
-    def _paired(self, position: int) -> int | None:
+    def _read_pairs(self, position: int) -> int | None:
         found = _PAIRS_HEAD.match(self._text, position)
         if found is None:
             return None
@@ -244,22 +249,22 @@ class _ForeignReader:
             end += len(self._text[end : end + 64]) - len(self._text[end : end + 64].lstrip())
         if lost := _BEHIND_PAIR.match(self._text, end):
             message = f"{lost['text'].strip()[:40]!r} stands between two pairs of one call. Write <arg_key> next."
-            raise Refusal(message, place=line(self._text, end))
-        self._add((self._written(found["name"], arguments, self._text[position:end]),))
+            raise Refusal(message, place=line_of(self._text, end))
+        self._add((self._make_call(found["name"], arguments, self._text[position:end]),))
         return end
 
-    def _listed(self, position: int) -> int | None:
+    def _read_json_calls(self, position: int) -> int | None:
         """Reads calls in JSON."""
         if self._text[position] not in "{[" or _CALLED.match(self._text, position + 1):
             return None
         value, end = self._json(position)
         return self._add_value(value, self._text[position:end], end)
 
-    def _python(self, position: int) -> int | None:
+    def _read_python(self, position: int) -> int | None:
         """Reads calls in Python syntax with only literals as arguments."""
         is_list = self._text[position] == "["
         found = _CALLED.match(self._text, position + is_list)
-        end = None if found is None else balanced_end(self._text, position if is_list else found.end() - 1)
+        end = None if found is None else bracket_end(self._text, position if is_list else found.end() - 1)
         self._code_left -= 0 if end is None else end - position
         if end is None or self._code_left < 0 or not _BEHIND_CODE.match(self._text, end):
             return None
@@ -268,7 +273,7 @@ class _ForeignReader:
         if not calls or not all(self._known.find_name(name) for name, _ in calls):
             return None
         for name, arguments in calls:
-            self._add(named_call(self._known.find_name(name), arguments, source, self._known).calls)
+            self._add(call_of_tool(self._known.find_name(name), arguments, source, self._known).calls)
         return end
 
     def _json(self, position: int) -> tuple[Any, int]:
@@ -289,7 +294,7 @@ class _ForeignReader:
             name = self._known.find_name(call.name) or _clean(call.name)
             self._calls.append(ToolCall(name, call.arguments, id=call.id, raw_text=call.raw_text))
 
-    def _written(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
+    def _make_call(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
         """Makes a call from arguments in text form. The tool's schema converts them."""
         tool = self._known.find_name(name)
         if not tool:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import unquoted, without_closed_fences, without_quoting_fences
+from toolwire.protocols.call_shapes import blank_quotations, without_closed_fences, without_quoting_fences
 from toolwire.protocols.fillers import CLOSES, FENCE_MARK, FILLERS, LABEL, OPENS
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import ToolCall
 
@@ -69,7 +69,7 @@ def refuse_mark(plain: str, form: str) -> None:
         Refusal: It has a mark. The message ends with `form`, which tells the model what to write.
     """
     if found := find_mark(plain):
-        raise Refusal(_UNREAD.format(found[0].strip()[:_SHOWN]) + form, place=line(plain, found.start()))
+        raise Refusal(_UNREAD.format(found[0].strip()[:_SHOWN]) + form, place=line_of(plain, found.start()))
 
 
 def rest_of(text: str, calls: Sequence[ToolCall], *, has_fences: bool) -> str:
@@ -80,15 +80,15 @@ def rest_of(text: str, calls: Sequence[ToolCall], *, has_fences: bool) -> str:
     Raises:
         Refusal: A mark of another call or of a lost argument is left.
     """
-    rest = unquoted(_without_calls(text, calls))
+    rest = blank_quotations(_without_calls(text, calls))
     if joint := _JOINED.search(rest):
-        raise Refusal(_JOINT, place=line(rest, joint.start()))
+        raise Refusal(_JOINT, place=line_of(rest, joint.start()))
     rest = FILLERS.sub(_without_filler, rest)
     if found := _CALL_FENCE.search(rest):
-        raise _left(found)
+        raise _refusal_of_mark(found)
     rest = without_quoting_fences(rest) if has_fences else without_closed_fences(rest)
     if found := _MARK.search(rest):
-        raise _left(found)
+        raise _refusal_of_mark(found)
     return rest
 
 
@@ -101,11 +101,11 @@ def refuse_lost_argument(rest: str, calls: Sequence[ToolCall], known: KnownTools
     tags = {name for call in calls for name in known.properties(call.name)}
     for found in _ARGUMENT.finditer(rest):
         if found["tag"] is None or found["tag"] in tags:
-            raise _left(found)
+            raise _refusal_of_mark(found)
 
 
-def _left(found: re.Match[str]) -> Refusal:
-    return Refusal(_LEFT.format(found[0].strip()[:_SHOWN]), place=line(found.string, found.start()))
+def _refusal_of_mark(found: re.Match[str]) -> Refusal:
+    return Refusal(_LEFT.format(found[0].strip()[:_SHOWN]), place=line_of(found.string, found.start()))
 
 
 def _without_calls(text: str, calls: Sequence[ToolCall]) -> str:
@@ -133,8 +133,8 @@ def _without_filler(found: re.Match[str]) -> str:
     if not (is_before or is_behind):
         return found[0]
     stays = "" if is_before and is_behind else "close" if is_before else "open"
-    return _FILLER_PARTS.sub(lambda part: part[0] if stays and part[stays] else _blanked(part[0]), found[0])
+    return _FILLER_PARTS.sub(lambda part: part[0] if stays and part[stays] else _keep_line_breaks(part[0]), found[0])
 
 
-def _blanked(text: str) -> str:
+def _keep_line_breaks(text: str) -> str:
     return "\n" * text.count("\n") + " "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import fences, is_all, is_fence_line, unquoted
+from toolwire.protocols.call_shapes import blank_quotations, fences, is_all, is_fence_line
 from toolwire.protocols.fillers import FILLER, is_filler
 from toolwire.protocols.foreign import read_foreign
 from toolwire.protocols.json_text.call_forms import NAME_KEYS, find_made_up_result
@@ -53,7 +53,7 @@ def meant_calls(text: str, known: KnownTools) -> list[ToolCall]:
 
     Empty unless the reply is nothing but such calls. Programs are left to their own readers.
     """
-    calls = _meant(strip_fence(text).strip(), known)
+    calls = _calls_in_text(strip_fence(text).strip(), known)
     is_known = all(call.name in known.schemas and call.name != CODE_EXECUTION for call in calls)
     return calls if is_known else []
 
@@ -74,9 +74,9 @@ def strip_fence(text: str) -> str:
     return "\n".join(lines[1:-1] if is_fence_line(lines[-1]) else lines[1:])
 
 
-def _meant(text: str, known: KnownTools) -> list[ToolCall]:
+def _calls_in_text(text: str, known: KnownTools) -> list[ToolCall]:
     try:
-        foreign = read_foreign(text, unquoted(text), known)
+        foreign = read_foreign(text, blank_quotations(text), known)
     except Refusal:
         foreign = None
     if foreign is not None:

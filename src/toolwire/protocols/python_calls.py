@@ -15,7 +15,7 @@ _TWO_STRINGS = re.compile(r"(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')(\s*
 _UNCLEAR_CODE = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]|[0-9](?:and|else|for|if|in|is|not|or)\b")
 
 
-def balanced_end(text: str, position: int) -> int | None:
+def bracket_end(text: str, position: int) -> int | None:
     """Returns the position after the bracket that closes the one at `position`. None if it is not closed."""
     depth = 0
     for piece in _PIECE.finditer(text, position):

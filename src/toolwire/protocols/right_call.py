@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
 from toolwire.definition.arguments.tagged_unions import union_at
-from toolwire.definition.derived import schema_with_root_fields, shared_input_schema
-from toolwire.definition.json_schema.accepted_types import JSON_TYPES, accepted_types
+from toolwire.definition.derived import input_schema_of, schema_with_root_fields
+from toolwire.definition.json_schema.accepted_types import JSON_TYPES, json_types_of
 from toolwire.definition.shape import ProblemKind
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import flattened, path_text
+from toolwire.definition.words import flatten_schema, path_text
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.repair import decode_json_texts
 from toolwire.protocols.reading.strict_json import load_json
@@ -76,7 +76,7 @@ class RightCall:
         than `kept_limit` characters becomes a `Blank`.
         """
         try:
-            arguments = _Mending(tool, wrong, kept_limit).mend(given)
+            arguments = _CallRepair(tool, wrong, kept_limit).mend(given)
         except (TypeError, ValueError, RecursionError):
             # JSON cannot hold a value, such as an object in a call that the host made.
             return None
@@ -135,14 +135,14 @@ def _with_blanks(value: Any) -> Any:
     return Blank(value[1:]) if isinstance(value, str) and value.startswith("\0") else value
 
 
-class _Mending:
+class _CallRepair:
     """The work on one call. Its problems are found here, because arguments inside a wrapper were never checked."""
 
     def __init__(self, tool: Tool, wrong: Collection[str], kept_limit: int) -> None:
         self._tool = tool
         self._kept_limit = kept_limit
         self._wrong = wrong
-        self._root = shared_input_schema(tool)
+        self._root = input_schema_of(tool)
         self._fields = {parameter.name: parameter for parameter in tool.visible_parameters}
 
     def mend(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -226,7 +226,7 @@ class _ProblemPlaces:
 
     def blank(self, schema: Any) -> Blank:
         """Returns the blank for a value of this schema. Constants and defaults are not named, only their types."""
-        kinds = accepted_types(schema, self._root)
+        kinds = json_types_of(schema, self._root)
         words = [word for word in _WORDS if word in kinds and not (word == "integer" and "number" in kinds)]
         return Blank("value" if kinds == JSON_TYPES or not words else " or ".join(words))
 
@@ -254,7 +254,7 @@ class _ProblemPlaces:
             # A right value may be of another option, with other fields.
             self._met.update(below)
             return self.blank(union)
-        node = flattened(options[0] if options else union, self._root)
+        node = flatten_schema(options[0] if options else union, self._root)
         if isinstance(value, dict):
             return self._object(cast("dict[str, Any]", value), node, place)
         if isinstance(value, list):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from toolwire.definition.derived import once_per_text, shared_input_schema
+from toolwire.definition.derived import input_schema_of, once_per_text
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Invalid, Tool
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.words import limit_references, resolve
 from toolwire.protocols.text.wording import UNFIT_WORDS, Phrases, Unfit
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
@@ -69,7 +69,7 @@ _FORMATS = {
 
 
 @once_per_text
-@bounded
+@limit_references
 def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     """Returns up to two different sets of arguments that the tool accepts, best first. Empty if none could be made."""
     found: list[dict[str, Any]] = []
@@ -117,7 +117,7 @@ def sample_calls(tools: Sequence[Tool]) -> Samples:
     if telling:
         tool, samples = telling[0]
         return Samples(calls=tuple((tool, arguments) for arguments in samples[:2]))
-    tool = _made_up({program_name(tool.name) for tool in tools})
+    tool = _make_up_tool({program_name(tool.name) for tool in tools})
     return Samples(calls=tuple((tool, {"city": city}) for city in _STRINGS["city"]), made_up=tool.name)
 
 
@@ -130,7 +130,7 @@ def _is_harmless(tool: Tool) -> bool:
     return not tool.ends_turn and tool.permission == "auto" and tool.effects.kinds == frozenset[Effect]({"read"})
 
 
-def _made_up(taken: set[str]) -> Tool:
+def _make_up_tool(taken: set[str]) -> Tool:
     names = itertools.chain(["example_tool"], (f"example_tool_{number}" for number in itertools.count(2)))
     return _example_tool(next(name for name in names if name not in taken))
 
@@ -226,7 +226,7 @@ def _literal_arguments(call: ast.Call, tool: Tool) -> dict[str, Any] | None:
 
 
 def _from_schema(tool: Tool) -> Iterator[dict[str, Any]]:
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     needed = [parameter for parameter in tool.visible_parameters if parameter.required]
     for turn in (0, 1):
         yield {item.name: _sample(item.schema, root, item.name, turn, _DEPTH) for item in needed}

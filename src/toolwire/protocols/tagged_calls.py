@@ -11,10 +11,10 @@ from functools import partial
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import NAME
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import refuse_lone_end, refuse_unclear_end
-from toolwire.protocols.xml.conversion import tagged_parameters
+from toolwire.protocols.xml.conversion import parameters_taking_tags
 from toolwire.protocols.xml.element import ElementReader, Repairs
 from toolwire.protocols.xml.markup import OPENING
 from toolwire.vocabulary.calls import Problem
@@ -48,7 +48,7 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         return None
     repairs = Repairs(text)
     elements = ElementReader(text, repairs)
-    elements.names = tagged_parameters(known.schemas[tool])
+    elements.names = parameters_taking_tags(known.schemas[tool])
     texts, end, closing = dict[str, str](), opening.end(), f"</{opening['name']}>"
     while not text.startswith(closing, end):
         parameter = OPENING.match(text, end)
@@ -57,10 +57,10 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         name = parameter["name"]
         if name in texts:
             message = f"<{name}> is given twice in one call. Write it once; write a list as JSON."
-            raise Refusal(message, place=line(text, parameter.start()))
+            raise Refusal(message, place=line_of(text, parameter.start()))
         repaired = len(repairs.problems)
         texts[name], end = elements.value(name, parameter, name)
-        find_place = partial(line, text, parameter.start())
+        find_place = partial(line_of, text, parameter.start())
         written = text[parameter.end() : end]
         if not written.endswith(f"</{name}>"):
             raise Refusal(f"<{name}> is not closed. Close each parameter.", place=find_place())

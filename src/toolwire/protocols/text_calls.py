@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import find_call_shape, unquoted
+from toolwire.protocols.call_shapes import blank_quotations, find_call_shape
 from toolwire.protocols.fillers import is_filler
 from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of
 from toolwire.protocols.leftovers import find_mark
@@ -21,7 +21,7 @@ from toolwire.protocols.meant_calls import strip_fence
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.text_formats import JSON_TEXT
-from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.tool_names import KnownTools, as_known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, ToolCall
 
 _SIGN = re.compile(r"[{<(\[]|\bAction\b")
@@ -66,7 +66,7 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
     """
     if len(text) > REPLY_LIMIT_BYTES or not _SIGN.search(text):
         return _NOTHING
-    known = known_tools(tools)
+    known = as_known_tools(tools)
     if not known.is_named_in(text):
         return _NOTHING
     body = text[match_end(_THOUGHT, text) :].strip()
@@ -75,7 +75,7 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
     except json.JSONDecodeError:
         return _in_text(body, known)
     except Refusal as refusal:
-        return _refused(body, (refusal.problem,), known)
+        return _find_unread_calls(body, (refusal.problem,), known)
     return _in_json(value, body, known)
 
 
@@ -121,7 +121,7 @@ def _is_schema(arguments: Any) -> bool:
 def _in_text(text: str, known: KnownTools) -> TextCalls:
     reply = JSON_TEXT.read(text, known)
     if not reply.calls:
-        return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
+        return _find_unread_calls(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):
         return _NOTHING
     is_whole = is_filler(_CUT_MARK.sub("", reply.text)) and not any(problem.is_loss for problem in reply.problems)
@@ -135,8 +135,8 @@ def _is_code(calls: tuple[ToolCall, ...]) -> bool:
     return len(calls) == 1 and calls[0].name == CODE_EXECUTION and calls[0].raw_text.startswith(("`", "~"))
 
 
-def _refused(text: str, problems: tuple[Problem, ...], known: KnownTools) -> TextCalls:
-    plain = unquoted(text)
+def _find_unread_calls(text: str, problems: tuple[Problem, ...], known: KnownTools) -> TextCalls:
+    plain = blank_quotations(text)
     place, mark = find_call_shape(plain, known), find_mark(plain)
     if place is None and mark is None:
         return _NOTHING

@@ -12,17 +12,17 @@ from typing import Any
 
 from toolwire.protocols.base import OWN_RESULT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import (
+    blank_quotations,
     find_call_shape,
     has_mark,
     is_call_like,
-    unquoted,
 )
-from toolwire.protocols.foreign import Foreign, read_foreign
+from toolwire.protocols.foreign import ForeignCalls, read_foreign
 from toolwire.protocols.json_text.call_forms import MADE_UP, find_made_up_result
 from toolwire.protocols.leftovers import refuse_lost_argument, refuse_mark, rest_of
 from toolwire.protocols.meant_calls import in_right_form, strip_fence
 from toolwire.protocols.outgoing import is_ending
-from toolwire.protocols.reading.incoming import line, match_end
+from toolwire.protocols.reading.incoming import line_of, match_end
 from toolwire.protocols.reading.strict_json import load_json, load_prefix
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -49,7 +49,7 @@ def settle_reply(own: Reply, given: str | bytes, known: KnownTools, read_other: 
     """
     if own.failure is not None:
         return own
-    text = _text(given)
+    text = _reply_text(given)
     if not text or (own.calls and not own.text):
         return own
     names = known.is_named_in(text)
@@ -58,11 +58,11 @@ def settle_reply(own: Reply, given: str | bytes, known: KnownTools, read_other: 
     try:
         if own.calls:
             return _with_leftovers(own, text, known)
-        found = _read(text, known, read_other if names and not own.is_refused else None)
+        found = _read_other_formats(text, known, read_other if names and not own.is_refused else None)
         if found is not None:
             return replace(found, thought=own.thought)
         if not own.is_refused:
-            _check(own.text, text, known, render)
+            _check_answer(own.text, text, known, render)
     except Refusal as refusal:
         return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
     return own
@@ -76,12 +76,12 @@ def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) 
     Raises:
         Refusal: The text contains the shape of a call.
     """
-    place = find_call_shape(unquoted(text), known) if known.is_named_in(text) else None
+    place = find_call_shape(blank_quotations(text), known) if known.is_named_in(text) else None
     if place is not None:
-        show_right_form(text, known, render, place=line(text, place))
-        raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
+        show_right_form(text, known, render, place=line_of(text, place))
+        raise Refusal(f"{_UNREAD}{form}", place=line_of(text, place), text=text)
     if known.schemas:
-        refuse_mark(unquoted(text), form)
+        refuse_mark(blank_quotations(text), form)
 
 
 def shows_right_form(reply: Reply) -> bool:
@@ -115,7 +115,7 @@ def _with_leftovers(reply: Reply, text: str, known: KnownTools) -> Reply:
     return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True, is_loss=True)))
 
 
-def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | None:
+def _read_other_formats(text: str, known: KnownTools, read_other: _Read | None) -> Reply | None:
     """Returns the calls in another format. None if there are none, or if a shape of a call is left beside them.
 
     Raises:
@@ -125,7 +125,7 @@ def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | Non
     if other is not None and other.calls and all(call.name in known.schemas for call in other.calls):
         found = replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
     else:
-        foreign = read_foreign(text, unquoted(text), known)
+        foreign = read_foreign(text, blank_quotations(text), known)
         found = None if foreign is None else _reply(text, foreign)
     if found is None or any(problem.message == OWN_RESULT for problem in found.problems):
         return found
@@ -134,8 +134,8 @@ def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | Non
     return found if find_call_shape(rest, known) is None else None
 
 
-def _reply(text: str, found: Foreign) -> Reply:
-    note = Problem(message=_READ, repaired=True, place=line(text, found.spans[0][0]))
+def _reply(text: str, found: ForeignCalls) -> Reply:
+    note = Problem(message=_READ, repaired=True, place=line_of(text, found.spans[0][0]))
     around, position = list[str](), 0
     for start, end in (*found.spans, (len(text), len(text))):
         around.append(text[position:start].strip())
@@ -143,7 +143,7 @@ def _reply(text: str, found: Foreign) -> Reply:
     return Reply(calls=found.calls, text="\n".join(filter(None, around)), problems=(note, *found.problems))
 
 
-def _check(said: str, text: str, known: KnownTools, render: _Render) -> None:
+def _check_answer(said: str, text: str, known: KnownTools, render: _Render) -> None:
     """Refuses an answer that is an unread call, or a result that the model made up.
 
     JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
@@ -191,7 +191,7 @@ def _values_in(text: str) -> list[Any]:
     return values
 
 
-def _text(given: str | bytes) -> str:
+def _reply_text(given: str | bytes) -> str:
     """Returns the reply's text, or an empty text if it is too long. Invalid UTF-8 is replaced."""
     if len(given) > REPLY_LIMIT_BYTES:
         return ""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
-from toolwire.protocols.reading.incoming import text_given
+from toolwire.protocols.reading.incoming import text_of_reply
 from toolwire.protocols.streaming import StreamEvent, end_reply, refuse_more
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Reply
@@ -50,7 +50,7 @@ class TextStream(ABC):
         """
         if self._has_ended:
             refuse_more(self._has_ended)
-        piece = delta if type(delta) is str else text_given(delta, self._protocol)
+        piece = delta if type(delta) is str else text_of_reply(delta, self._protocol)
         # The piece that exceeds the limit is kept, so that `reply` reports the problem.
         if not piece or self._left < 0:
             return []

@@ -20,12 +20,12 @@ def with_tool_imports(reply: Reply, known: KnownTools) -> Reply:
         problem
         for call in reply.calls
         if call.name == CODE_EXECUTION and "import" in (code := str(call.arguments.get("code", "")))
-        for problem in _found(code, known)
+        for problem in _find_tool_imports(code, known)
     ]
     return replace(reply, problems=(*reply.problems, *problems)) if problems else reply
 
 
-def _found(code: str, known: KnownTools) -> Iterator[Problem]:
+def _find_tool_imports(code: str, known: KnownTools) -> Iterator[Problem]:
     for written in _IMPORT.finditer(code):
         package = written["package"] or ""
         names = [part.split()[0] for part in written["names"].split(",") if part.strip()]

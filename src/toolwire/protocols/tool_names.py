@@ -56,20 +56,20 @@ class NameMap:
         Raises:
             ConfigurationError: It could not distinguish two of them.
         """
-        for known, name, *_ in (names for names in self._written.values() if len(names) > 1):
+        for known, name, *_ in (names for names in self._names_by_form.values() if len(names) > 1):
             raise ConfigurationError(
                 f"a provider could not tell {known!r} and {name!r} apart: register one of them under another name"
             )
 
     @cached_property
-    def _written(self) -> Mapping[str, Sequence[str]]:
+    def _names_by_form(self) -> Mapping[str, Sequence[str]]:
         """The names by their form for providers, made for the first name that has another form there."""
         return _names_by(provider_name, dict.fromkeys(self._names))
 
     @cached_property
     def _ours(self) -> Mapping[str, str]:
         """The names by their form for providers, without those that share one."""
-        return {written: names[0] for written, names in self._written.items() if len(names) == 1}
+        return {written: names[0] for written, names in self._names_by_form.items() if len(names) == 1}
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
@@ -98,17 +98,17 @@ class NameMap:
 def provider_name(name: str) -> str:
     """Returns a tool name in a form that every provider accepts. An acceptable name stays unchanged."""
     # A model may write a long name, which must not take a place in the cache.
-    return _provider_name(name) if len(name) <= NAME_LIMIT else _written(name, _IN_NAMES)
+    return _provider_name(name) if len(name) <= NAME_LIMIT else _escape_name(name, _IN_NAMES)
 
 
 @lru_cache(maxsize=NAME_CACHE)
 def _provider_name(name: str) -> str:
-    return _written(name, _IN_NAMES)
+    return _escape_name(name, _IN_NAMES)
 
 
 def property_name(name: str) -> str:
     """Returns a parameter name in a form that every provider accepts. Unlike a tool name it has no `-`."""
-    return _written(name, _IN_PROPERTIES)
+    return _escape_name(name, _IN_PROPERTIES)
 
 
 def tool_name(written: str) -> str:
@@ -116,7 +116,7 @@ def tool_name(written: str) -> str:
     return written if _CUT.search(written) else _ESCAPE.sub(_unescape, written)
 
 
-def _written(name: str, escaped: re.Pattern[str]) -> str:
+def _escape_name(name: str, escaped: re.Pattern[str]) -> str:
     written = escaped.sub(_escape, name)
     if len(written) <= PROVIDER_NAME_LIMIT and not _CUT.search(written):
         return written
@@ -291,7 +291,7 @@ class _Schemas(Mapping[str, Mapping[str, Any]]):
         return bool(self._tools)
 
 
-def known_tools(tools: Iterable[Any]) -> KnownTools:
+def as_known_tools(tools: Iterable[Any]) -> KnownTools:
     """Returns the facts about these tools that a reader needs. A `KnownTools` is returned unchanged."""
     return tools if isinstance(tools, KnownTools) else KnownTools(tools)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
-from toolwire.vocabulary.blocks import ContentBlock, ShownBlock, TextBlock, is_block, shown
+from toolwire.vocabulary.blocks import ContentBlock, ShownBlock, TextBlock, block_for_model, is_block
 from toolwire.vocabulary.errors import ConfigurationError
 
 PromptContent = str | Sequence[str | ContentBlock]
@@ -22,8 +22,10 @@ def prompt_parts(content: PromptContent, protocol: str, write: Callable[[ShownBl
     """
     given = cast("Any", [content] if isinstance(content, str) else content)
     if not isinstance(given, list | tuple) or not given:
-        _refuse(f"a prompt is a text or a list of texts and content blocks with at least one, not {content!r:.80}")
-    return [_written(item, at, protocol, write) for at, item in enumerate(cast("list[Any]", given))]
+        _refuse_prompt(
+            f"a prompt is a text or a list of texts and content blocks with at least one, not {content!r:.80}"
+        )
+    return [_write_part(item, at, protocol, write) for at, item in enumerate(cast("list[Any]", given))]
 
 
 def text_prompt(content: PromptContent, protocol: str) -> list[dict[str, Any]]:
@@ -36,14 +38,15 @@ def text_prompt(content: PromptContent, protocol: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": "\n".join(parts)}]
 
 
-def _written(item: Any, at: int, protocol: str, write: Callable[[ShownBlock], _Part | None]) -> _Part:
+def _write_part(item: Any, at: int, protocol: str, write: Callable[[ShownBlock], _Part | None]) -> _Part:
     block: Any = TextBlock(type="text", text=item) if isinstance(item, str) else item
     if not is_block(block):
-        _refuse(f"prompt[{at}] is {item!r:.80}: give a text, or a content block such as an ImageBlock")
-    block_shown = shown(block)
+        _refuse_prompt(f"prompt[{at}] is {item!r:.80}: give a text, or a content block such as an ImageBlock")
+    block_shown = block_for_model(block)
     if block_shown["type"] == "text" and not block_shown["text"].strip():
-        _refuse(f"prompt[{at}] is a blank text, which providers refuse: leave it out")
-    # `shown` has a line of text in place of media that no provider takes. A user must learn of that before it is sent.
+        _refuse_prompt(f"prompt[{at}] is a blank text, which providers refuse: leave it out")
+    # `block_for_model` has a line of text in place of media that no provider takes. A user must learn of that before it
+    # is sent.
     is_lost = block_shown["type"] == "text" and (
         block["type"] in ("image", "audio") or "blob" in block.get("resource", ())
     )
@@ -51,9 +54,9 @@ def _written(item: Any, at: int, protocol: str, write: Callable[[ShownBlock], _P
     if part is None:
         reason = f": {block_shown['text']}" if block_shown["type"] == "text" else ""
         refused = f"the protocol {protocol!r} cannot take this {block['type']} block{reason}"
-        _refuse(f"prompt[{at}]: {refused}; give a text in its place")
+        _refuse_prompt(f"prompt[{at}]: {refused}; give a text in its place")
     return part
 
 
-def _refuse(message: str) -> NoReturn:
+def _refuse_prompt(message: str) -> NoReturn:
     raise ConfigurationError(message)

@@ -47,7 +47,7 @@ class Portal:
             TimeoutError: The limit passed; the coroutine was cancelled and has ended.
         """
         if limit_s is not None:
-            unlimited, function = function, lambda: _limited(unlimited, limit_s)
+            unlimited, function = function, lambda: _run_within(unlimited, limit_s)
         if threading.current_thread() is self._thread or self in _HELD_UP.get():
             return _run_elsewhere(function, _HELD_UP.get() | {self})
         # Created first, so that an interrupt during the start can cancel it too.
@@ -104,7 +104,7 @@ class Portal:
             self._loop.close()
 
 
-async def _limited(function: Callable[[], Coroutine[Any, Any, T]], limit_s: float) -> T:
+async def _run_within(function: Callable[[], Coroutine[Any, Any, T]], limit_s: float) -> T:
     async with asyncio.timeout(limit_s):
         return await function()
 

@@ -19,7 +19,7 @@ class CallSpan(Protocol):
         """Marks the call as answered from the record, without running it."""
         ...
 
-    def ended(self, outcome: Outcome, /) -> None:
+    def end(self, outcome: Outcome, /) -> None:
         """Ends the span. Called once, in the thread or task that began it."""
         ...
 
@@ -27,7 +27,7 @@ class CallSpan(Protocol):
 class ApprovalSpan(Protocol):
     """The tracing span of one wait for a person."""
 
-    def ended(self, verdict: str, /) -> None:
+    def end(self, verdict: str, /) -> None:
         """Ends the span. Called once; an empty verdict means that no decision was made."""
         ...
 
@@ -35,8 +35,8 @@ class ApprovalSpan(Protocol):
 class TurnSpan(Protocol):
     """The tracing span of one turn. Exactly one of its methods is called, once."""
 
-    def ended(self, outcome: Literal["answered", "refused", "suspended"], calls: int, /) -> None: ...
-    def failed(self, error: BaseException, /) -> None: ...
+    def end(self, outcome: Literal["answered", "refused", "suspended"], calls: int, /) -> None: ...
+    def fail(self, error: BaseException, /) -> None: ...
 
 
 class AgentSpan(Protocol):
@@ -45,18 +45,18 @@ class AgentSpan(Protocol):
     It is current until then, so the spans of its requests and turns are its children.
     """
 
-    def ended(self, stop: str, input_tokens: int, output_tokens: int, /) -> None:
+    def end(self, stop: str, input_tokens: int, output_tokens: int, /) -> None:
         """Ends the span. `stop` is why the run ended; the tokens are those of all its requests."""
         ...
 
-    def failed(self, error: BaseException, /) -> None: ...
+    def fail(self, error: BaseException, /) -> None: ...
 
 
 class ChatSpan(Protocol):
     """The tracing span of one request to a model, until the reply has ended. As `AgentSpan`."""
 
-    def ended(self, input_tokens: int, output_tokens: int, /) -> None: ...
-    def failed(self, error: BaseException, /) -> None: ...
+    def end(self, input_tokens: int, output_tokens: int, /) -> None: ...
+    def fail(self, error: BaseException, /) -> None: ...
 
 
 class Tracer(Protocol):

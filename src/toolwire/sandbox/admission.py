@@ -37,7 +37,7 @@ class Places:
         try:
             turn = self._gate.enter()
         except GateFull:
-            raise self.overloaded() from None
+            raise self.overload_error() from None
         if turn is not None:
             return turn
         place = Future[None]()
@@ -48,7 +48,7 @@ class Places:
         """Frees the place for the next in the queue, or leaves the queue."""
         self._gate.withdraw(place)
 
-    def overloaded(self) -> Overloaded:
+    def overload_error(self) -> Overloaded:
         """Returns the error for a full queue, with the present figures."""
         live, waiting = self._gate.inside, self._gate.waiting
         return Overloaded(

@@ -74,7 +74,7 @@ class Child:
         """Kills the child."""
         self.signal(signal.SIGKILL)
 
-    def killed(self) -> Exit | None:
+    def exit_after_kill(self) -> Exit | None:
         """Returns the child's exit after a kill without waiting for it; None when its processor time cannot be read.
 
         Meant for a program that has sent its result. The kernel needs a third of a short program's time to take its
@@ -135,7 +135,7 @@ class Spawning:
     def receive(self) -> Child:
         """Returns the child once `status` can be read; raises as `wait`."""
         try:
-            return self._received()
+            return self._receive_child()
         except BaseException:
             self.abandon()
             raise
@@ -145,7 +145,7 @@ class Spawning:
         self.status.close()
         self._released()
 
-    def _received(self) -> Child:
+    def _receive_child(self) -> Child:
         try:
             data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_RIGHTS_BYTES))
         except OSError as error:

@@ -99,7 +99,7 @@ class _Reader:
         elif isinstance(node, _COMPREHENSIONS):
             self._comprehension(node, scope)
         elif isinstance(node, ast.NamedExpr):
-            self._named(node, scope)
+            self._visit_walrus(node, scope)
         else:
             self._bind(node, scope)
             self._visit_all(node, scope)
@@ -164,7 +164,7 @@ class _Reader:
         for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
             self._visit(element, inner)
 
-    def _named(self, node: ast.NamedExpr, scope: _Scope) -> None:
+    def _visit_walrus(self, node: ast.NamedExpr, scope: _Scope) -> None:
         """Binds the target of `:=` in the scope around a comprehension."""
         holder = scope
         while holder.is_comprehension and holder.outer is not None:

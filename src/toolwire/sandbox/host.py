@@ -12,7 +12,7 @@ from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.drive.program_run import ProgramRun, watch
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
-from toolwire.sandbox.runner import Answering, Flag, LaterAnswer
+from toolwire.sandbox.runner import CallHandlers, Flag, LaterAnswer
 from toolwire.sandbox.zygote import Zygotes
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Sandbox:
             def start(made: ProgramCall, ended: Callable[[LaterAnswer], None]) -> Callable[[], None]:
                 return calls.start(lambda: call(made), ended)
 
-            return await self.run_beside(program, Answering(_answer_here, start))
+            return await self.run_beside(program, CallHandlers(_answer_here, start))
 
     @property
     def zygotes(self) -> Zygotes:
@@ -132,7 +132,7 @@ class Sandbox:
         try:
             return self._drivers.start(function)
         except WorkersExhausted:
-            raise self._places.overloaded() from None
+            raise self._places.overload_error() from None
 
 
 def _answer_here(call: ProgramCall) -> Answer | Parked:

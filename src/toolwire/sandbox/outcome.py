@@ -53,7 +53,7 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
         cpu_s=end.cpu_s if end is not None else 0.0,
         notice=notice,
         variables=_change(live, status),
-        recorded=live.recorded,
+        recorded=live.replay_records,
     )
 
 
@@ -65,7 +65,7 @@ def _change(live: LiveProgram, status: ProgramStatus) -> VariablesChange | None:
     return change_by(live.program, frame)
 
 
-def refusal(program: Program, found: Sequence[SourceRefusal]) -> ProgramError:
+def source_error(program: Program, found: Sequence[SourceRefusal]) -> ProgramError:
     """Returns the error for a program that the source checks refuse."""
     texts = "\n".join(one.text(program.source) for one in found)
     message = "; ".join(f"line {one.line}: {one.reason}" for one in found)

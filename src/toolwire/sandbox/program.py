@@ -103,7 +103,7 @@ class Program:
             never depends on it.
         min_isolation: The least isolation with which it may run. `process` is for programs that are as trusted as the
             host.
-        modules: The modules it may import, from `checked_modules`. They help the model and are no wall.
+        modules: The modules it may import, from `require_modules`. They help the model and are no wall.
         variables: The variables and functions of earlier programs, which it has from its start; the result then tells
             what it changed. Each source is of one `def`. None: no variables are kept. A runner that ignores them keeps
             none.
@@ -121,7 +121,7 @@ class Program:
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
-        checked_isolation(self.min_isolation)
+        require_isolation(self.min_isolation)
 
     @property
     def whole_source(self) -> str:
@@ -130,7 +130,7 @@ class Program:
         return "\n".join([self.source, *(source for source in functions if source is not None)])
 
 
-def checked_isolation(least: MinIsolation) -> MinIsolation:
+def require_isolation(least: MinIsolation) -> MinIsolation:
     """Returns the level unchanged.
 
     Raises:
@@ -141,7 +141,7 @@ def checked_isolation(least: MinIsolation) -> MinIsolation:
     return least
 
 
-def checked_modules(names: Iterable[str] | None) -> tuple[str, ...]:
+def require_modules(names: Iterable[str] | None) -> tuple[str, ...]:
     """The modules that programs may use, in their usual order; None means all. `asyncio` always stays.
 
     Raises:

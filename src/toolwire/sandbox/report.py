@@ -10,10 +10,10 @@ from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import ContentBlock, is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.texts.cuts import cut_text, kept_text
+from toolwire.vocabulary.texts.cuts import cut_text, fit_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.texts.variables import VariablesChange
-from toolwire.vocabulary.told import media_apart, show, told_output
+from toolwire.vocabulary.told import media_apart, model_output, show
 
 ProgramStatus = Literal[
     "finished",
@@ -169,20 +169,20 @@ class ProgramResult:
     @property
     def for_model(self) -> str:
         """The text for a model: the output, then the result or the error. Output alone is given byte for byte."""
-        return self.shown(None)
+        return self.text_within(None)
 
-    def shown(self, limit_bytes: int | None) -> str:
+    def text_within(self, limit_bytes: int | None) -> str:
         """Returns `for_model` with output and result cut so that they fit; an error is never cut.
 
         The output gives way to the result, up to half of the room, since the result is the program's purpose.
         """
         result = self._result(limit_bytes)
-        output = printed = told_output(self.stdout)
+        output = printed = model_output(self.stdout)
         if limit_bytes is not None:
-            output = kept_text(output, max(limit_bytes - _size(result), limit_bytes // 2))
-        kept, total = _size(output), self.stdout_bytes
+            output = fit_text(output, max(limit_bytes - _utf8_size(result), limit_bytes // 2))
+        kept, total = _utf8_size(output), self.stdout_bytes
         if printed is not self.stdout:
-            total += _size(printed) - _size(self.stdout)
+            total += _utf8_size(printed) - _utf8_size(self.stdout)
         parts = [result] if result else []
         if kept < total:
             parts.insert(0, f"[output cut: the first {kept:,} of {total:,} bytes are shown]")
@@ -193,22 +193,22 @@ class ProgramResult:
             parts.append(NOTHING_TO_SHOW)
         if self.variables_note:
             parts.append(self.variables_note)
-        parts += [*_left_lines(self.calls), *self._error_lines()]
+        parts += [*_lines_of_open_calls(self.calls), *self._error_lines()]
         if not parts:
             return output
         after = "\n".join(parts)
-        return _joined(output, after) if output else after
+        return _join_lines(output, after) if output else after
 
     def _result(self, limit_bytes: int | None) -> str:
         if self.error is not None or not self.has_value:
             return ""
-        text = told_output(_value_text(self.value))
+        text = model_output(_value_text(self.value))
         return text if limit_bytes is None else cut_text(text, limit_bytes // 2 if self.stdout else limit_bytes)
 
     def _error_lines(self) -> list[str]:
         if self.error is None:
             return []
-        said = [told_output(self.error.traceback.rstrip("\n") or self.error.message)]
+        said = [model_output(self.error.traceback.rstrip("\n") or self.error.message)]
         return [*said, f"Hint: {self.error.hint}"] if self.error.hint else said
 
 
@@ -220,7 +220,7 @@ _LEFT: dict[CallStatus, str] = {
 """The lines that tell of calls which a program has left, by status."""
 
 
-def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
+def _lines_of_open_calls(calls: Iterable[ProgramCallRecord]) -> list[str]:
     found: dict[CallStatus, dict[str, int]] = {}
     for call in calls:
         if call.status in _LEFT:
@@ -237,11 +237,11 @@ def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
     ]
 
 
-def _size(text: str) -> int:
+def _utf8_size(text: str) -> int:
     return len(utf8_bytes(text))
 
 
-def _joined(first: str, second: str) -> str:
+def _join_lines(first: str, second: str) -> str:
     separator = "" if first.endswith("\n") else "\n"
     return f"{first}{separator}{second}"
 

@@ -25,7 +25,7 @@ LaterAnswer = Answer | Parked | BaseException | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class CallHandlers:
     """Answers the calls of a program, some of them later. A runner may call it as any other `call`, and so wait.
 
     Attributes:

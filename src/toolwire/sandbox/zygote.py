@@ -85,12 +85,12 @@ class Zygote:
                 self._control.sendmsg([json.dumps(request).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             except OSError as error:
                 ours.close()
-                self.released()
+                self.release()
                 raise ZygoteGone(str(error)) from None
         self.spawned += 1
-        return Spawning(ours, self.isolation.report, self.released)
+        return Spawning(ours, self.isolation.report, self.release)
 
-    def released(self) -> None:
+    def release(self) -> None:
         """Notes that one of its children is over."""
         with self._lock:
             self._live -= 1
@@ -191,7 +191,7 @@ class Zygotes:
         try:
             return self._spawn(limits, kind)
         except ZygoteGone as gone:
-            raise lost(gone) from None
+            raise dead_zygote_error(gone) from None
 
     def discard(self) -> None:
         """Lets go of the present zygote; the next run starts another."""
@@ -220,7 +220,7 @@ class Zygotes:
         return zygote.ask(limits, kind=kind).wait(), zygote.isolation
 
 
-def lost(gone: ZygoteGone) -> SandboxUnavailable:
+def dead_zygote_error(gone: ZygoteGone) -> SandboxUnavailable:
     """Returns the error for a new zygote that dies as well."""
     return SandboxUnavailable(
         f"the sandbox's process dies before it gives a child: {gone}",

@@ -9,12 +9,12 @@ from toolwire.invocation.authorize import with_edits
 from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import check, check_fits
+from toolwire.permission.deciding import check_authority, check_fits
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
-def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_key: bytes) -> None:
+def check_decision(request: ApprovalRequest, decision: Decision, scope: Scope, secret_key: bytes) -> None:
     """Checks a decision on a call that would run with `scope`.
 
     Raises:
@@ -22,7 +22,7 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
     """
     if request.depth:
         # The tool and its policy are not here. The request has what they said of a decision.
-        check(request, decision)
+        check_authority(request, decision)
     entry = None if request.depth else scope.catalogue.find(request.tool)
     if entry is not None and entry.tool.digest != request.tool_digest:
         raise DecisionRefused(

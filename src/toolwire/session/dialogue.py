@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.naming import program_name
 from toolwire.facade.built_in.kept_variables import KeptVariables
-from toolwire.protocols.base import CallingProtocol, Language, checked
-from toolwire.protocols.native.protocol import refused_results
+from toolwire.protocols.base import CallingProtocol, Language, check_option
+from toolwire.protocols.native.protocol import results_for_refusal
 from toolwire.protocols.outgoing import ENDINGS, FINISHES
 from toolwire.protocols.text_parse import shows_right_form
 from toolwire.protocols.tool_names import KnownTools, provider_name
@@ -27,7 +27,7 @@ from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 OnUnreadable = Literal["keep", "note"]
 
@@ -83,7 +83,7 @@ class Dialogue:
             ConfigurationError: `on_unreadable` does not fit the protocol, or the language is unknown.
         """
         language = language or "en"
-        checked("language", language, ENDINGS)
+        check_option("language", language, ENDINGS)
         if on_unreadable not in get_args(OnUnreadable):
             raise ConfigurationError(f"on_unreadable={on_unreadable!r:.80} is unknown: write 'keep' or 'note'")
         if on_unreadable == "note" and protocol.is_native:
@@ -107,7 +107,7 @@ class Dialogue:
         """The last reply, if it could not be read."""
         self._failed: frozenset[str] = frozenset()
         """The calls that failed in the last turn that made any."""
-        self._told: tuple[str, list[str]] = ("", [])
+        self._last_lines: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
         self._earlier_line = NOT_THERE if variables.is_on else EARLIER
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
@@ -136,7 +136,7 @@ class Dialogue:
         `tools` are those that its message may name.
         """
         if not read.is_refused or read.ended in ("filter", "failed"):
-            return Turn.ended(read, (), [])
+            return Turn.from_results(read, (), [])
         said, answer = read.message, self._refusal(read, tools)
         if isinstance(answer, str) and self._protocol.reminder and not self.has_prompt:
             answer = f"{answer}\n\n{self._protocol.reminder}"
@@ -146,12 +146,12 @@ class Dialogue:
             read = replace(read, message=LEFT_OUT)
         before = [SAME_REPLY] if is_repeated else []
         forms = [] if shows_right_form(read) else self._forms.lines_for_refusal(self._unread, tools)
-        return Turn.ended(read, (), answer, before=before, after=[*forms, *self._after_refusal])
+        return Turn.from_results(read, (), answer, before=before, after=[*forms, *self._after_refusal])
 
     def _refusal(self, read: Reply, tools: KnownTools) -> str | list[dict[str, Any]]:
         if not (self._protocol.is_native and read.refused_calls):
             return self._protocol.refuse(read)
-        return self._protocol.format(self._forms.with_forms(read.refused_calls, refused_results(read), tools))
+        return self._protocol.format(self._forms.with_forms(read.refused_calls, results_for_refusal(read), tools))
 
     def with_results(
         self,
@@ -172,37 +172,37 @@ class Dialogue:
         answer = self._protocol.format(shown)
         if not isinstance(answer, str):
             lines = [message for line in ending for message in self._protocol.prompt(line)]
-            return Turn.ended(read, results, [*answer, *lines], final=final, has_final=has_final, run_id=run_id)
+            return Turn.from_results(read, results, [*answer, *lines], final=final, has_final=has_final, run_id=run_id)
         losses = [problem.message for problem in read.problems if problem.is_loss]
-        before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
+        before = [*self._remember_failures(run_id, read, results), *losses[:LOSSES_LIMIT]]
         after = [*([self._rest] if losses and ending else []), *ending]
         if not clean and end is None:
             after = self._forms.lines(read.calls, results, tools)
-        return Turn.ended(
+        return Turn.from_results(
             read, results, answer, before=before, after=after, final=final, has_final=has_final, run_id=run_id
         )
 
-    def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
+    def _remember_failures(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
         """Returns the lines about earlier turns, and remembers this one."""
-        if run_id == self._told[0]:
-            return self._told[1]
+        if run_id == self._last_lines[0]:
+            return self._last_lines[1]
         lines = dict[str, None]()
         failed = set[str]()
         for call, result in zip(read.calls, results, strict=True):
             if result.failure is None or result.failure.data.get("is_started") is False:
                 continue
-            key = _key(call)
+            key = _call_key(call)
             failed.add(key)
             if key in self._failed:
                 lines[SAME_PROGRAM if call.name == CODE_EXECUTION else SAME_CALL.format(call.name)] = None
             if call.name == CODE_EXECUTION:
-                lines.update(dict.fromkeys(self._earlier(result)))
+                lines.update(dict.fromkeys(self._earlier_definition(result)))
         self._programs.extend(_code(call) for call in read.calls if call.name == CODE_EXECUTION)
         self._failed, self._unread = frozenset(failed), ""
-        self._told = run_id, list(lines)
-        return self._told[1]
+        self._last_lines = run_id, list(lines)
+        return self._last_lines[1]
 
-    def _earlier(self, result: ToolResult) -> list[str]:
+    def _earlier_definition(self, result: ToolResult) -> list[str]:
         """Returns the line about a name that an earlier program defined, or nothing."""
         found = _UNDEFINED.search(result.text)
         if found is None:
@@ -226,12 +226,12 @@ def _name_in_replies(tool: str, protocol: CallingProtocol) -> str:
 _NOTHING = NOTHING_TO_SHOW.partition(".")[0]
 
 
-def _key(call: ToolCall) -> str:
+def _call_key(call: ToolCall) -> str:
     """Returns a text that equal calls share."""
     if call.name == CODE_EXECUTION:
         return digest([call.name, _code(call).strip()])
     try:
-        return digest([call.name, plain(dict(call.arguments))])
+        return digest([call.name, plain_value(dict(call.arguments))])
     except Unrepresentable:
         return call.raw_text or call.name
 

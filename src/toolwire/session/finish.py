@@ -73,7 +73,7 @@ class TurnFinish:
         else:
             found = [
                 ToolCall(step.tool, untag(step.given), id=step.key, parent=step.parent)
-                for step, inner in scope.ledger.recorded(call.id)
+                for step, inner in scope.ledger.steps_below(call.id)
                 if step.tool == self.name and inner.success
             ]
         for ending in found[:1]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def framed(
+async def turn_scope(
     scope: Scope,
     *,
     deadline_s: float | None,
@@ -40,7 +40,7 @@ async def framed(
     _refuse_wrong_deadline(deadline_s)
     if events is not None and not callable(events):
         raise ConfigurationError(f"events={events!r:.80}: write a function that takes one event")
-    mine = scope.narrowed(caller=caller)
+    mine = scope.narrow(caller=caller)
     if deadline_s is not None:
         mine = replace(mine, deadline=time.monotonic() + deadline_s)
     if events is None:
@@ -63,7 +63,7 @@ def _refuse_wrong_deadline(deadline_s: object) -> None:
         )
 
 
-async def traced(
+async def trace_turn(
     turn: Coroutine[Any, Any, Turn], scope: Scope, *, run_id: str, protocol: str, given_ids: Mapping[str, str]
 ) -> Turn:
     """Returns the turn, and traces it if the scope has a tracer."""
@@ -74,10 +74,10 @@ async def traced(
     try:
         ended = await turn
     except BaseException as error:
-        span.failed(error)
+        span.fail(error)
         raise
     refused = "refused" if ended.reply.is_refused else "answered"
-    span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
+    span.end(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
     return ended
 
 
@@ -114,10 +114,10 @@ async def run_below(
     agent, results = scope.caller.agent or None, list[ToolResult]()
     inner = context.using(_OwnTools(replace(scope, end=end)), agent=agent)
 
-    def runs_alone(call: ToolCall) -> bool:
+    def is_alone(call: ToolCall) -> bool:
         return reply.is_sequence or (end is not None and call.name == end.name)
 
-    for _, group in groupby(enumerate(reply.calls), lambda one: one[0] if runs_alone(one[1]) else -1):
+    for _, group in groupby(enumerate(reply.calls), lambda one: one[0] if is_alone(one[1]) else -1):
         if reply.is_sequence and results and not results[-1].success:
             inner = context.using(_OwnTools(replace(scope, end=end, is_blocked=True)), agent=agent)
         results += await asyncio.gather(*(inner.call(call.name, **dict(call.arguments)) for _, call in group))

@@ -10,7 +10,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CallingProtocol
 
 
-class _Described(NamedTuple):
+class _Description(NamedTuple):
     """A description. It holds the objects that its key identifies, so that no later object has their identity."""
 
     key: tuple[object, ...]
@@ -22,7 +22,7 @@ class KeptInstructions:
     """The last description, with all that it was made from. Thread-safe: they are replaced together."""
 
     def __init__(self) -> None:
-        self._kept: _Described | None = None
+        self._kept: _Description | None = None
 
     def of(
         self, protocol: CallingProtocol, tools: Sequence[Tool], options: Mapping[str, Any]
@@ -40,12 +40,12 @@ class KeptInstructions:
             written = kept.written
             return written if isinstance(written, str) else marshal.loads(written)  # noqa: S302 - made here
         described = protocol.describe(list(tools), **options)
-        written = _written(described)
-        self._kept = None if written is None else _Described(key, (protocol, *revisions), written)
+        written = _freeze_description(described)
+        self._kept = None if written is None else _Description(key, (protocol, *revisions), written)
         return described
 
 
-def _written(described: str | list[dict[str, Any]]) -> str | bytes | None:
+def _freeze_description(described: str | list[dict[str, Any]]) -> str | bytes | None:
     """Returns the description in a form that no caller can change; None if it is not of JSON types."""
     if isinstance(described, str):
         return described

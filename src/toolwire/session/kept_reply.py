@@ -9,7 +9,7 @@ from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.values import tag, untag
 
 
-def kept(reply: Reply) -> dict[str, Any]:
+def reply_form(reply: Reply) -> dict[str, Any]:
     """Returns the reply as JSON types.
 
     Raises:
@@ -39,7 +39,7 @@ def kept(reply: Reply) -> dict[str, Any]:
     }
 
 
-def read(document: Mapping[str, Any]) -> Reply:
+def reply_of(document: Mapping[str, Any]) -> Reply:
     """Returns the stored reply."""
     return Reply(
         thought=document["thought"],

@@ -13,7 +13,7 @@ from typing import Any, cast
 from toolwire.vocabulary.texts.lone_surrogates import LONE
 from toolwire.vocabulary.values import canonical
 
-HALVES = "$halves"
+LONE_SURROGATES_KEY = "$halves"
 
 _BETWEEN = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 
@@ -25,8 +25,8 @@ def portable_json(value: Any) -> str:
         Unrepresentable: JSON cannot hold the value.
     """
     text = canonical(value)
-    if _BETWEEN.search(text) or HALVES in text:
-        text = canonical(_apart(value))
+    if _BETWEEN.search(text) or LONE_SURROGATES_KEY in text:
+        text = canonical(_split_surrogates(value))
     return LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
@@ -37,9 +37,9 @@ def from_portable(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     keyed = cast("dict[str, Any]", value)
-    if keyed.keys() != {HALVES}:
+    if keyed.keys() != {LONE_SURROGATES_KEY}:
         return {key: from_portable(item) for key, item in keyed.items()}
-    match keyed[HALVES]:
+    match keyed[LONE_SURROGATES_KEY]:
         case [*parts] if all(type(part) is str for part in parts):
             return "".join(cast("list[str]", parts))
         case {"keys": [*keys], "values": [*values], **more} if not more and len(keys) == len(values):
@@ -51,15 +51,20 @@ def from_portable(value: Any) -> Any:
     return keyed
 
 
-def _apart(value: Any) -> Any:
+def _split_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         parts = _BETWEEN.split(value)
-        return {HALVES: parts} if len(parts) > 1 else value
+        return {LONE_SURROGATES_KEY: parts} if len(parts) > 1 else value
     if isinstance(value, list | tuple):
-        return [_apart(item) for item in cast("list[Any]", value)]
+        return [_split_surrogates(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     keyed = cast("dict[str, Any]", value)
-    if any(key == HALVES or _BETWEEN.search(key) for key in keyed):
-        return {HALVES: {"keys": [_apart(key) for key in keyed], "values": [_apart(item) for item in keyed.values()]}}
-    return {key: _apart(item) for key, item in keyed.items()}
+    if any(key == LONE_SURROGATES_KEY or _BETWEEN.search(key) for key in keyed):
+        return {
+            LONE_SURROGATES_KEY: {
+                "keys": [_split_surrogates(key) for key in keyed],
+                "values": [_split_surrogates(item) for item in keyed.values()],
+            }
+        }
+    return {key: _split_surrogates(item) for key, item in keyed.items()}

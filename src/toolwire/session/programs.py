@@ -69,11 +69,11 @@ def with_programs(
     refuse_wrong_programs(programs, protocol, **given)
     if programs is False:
         # The model sees the tools as before programs were enabled.
-        made = scope().narrowed(visible=lambda name, _: name != CODE_EXECUTION, caller=None)
+        made = scope().narrow(visible=lambda name, _: name != CODE_EXECUTION, caller=None)
     else:
         _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
         made = scope()
-    variables = KeptVariables.chosen(bounds.variables, language or "en", made)
+    variables = KeptVariables.for_option(bounds.variables, language or "en", made)
     return made if limits is None else replace(made, cleanup_s=limits.cleanup_s), variables
 
 

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
-from toolwire.facade.driving import awaited
+from toolwire.facade.driving import async_scope
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
-from toolwire.invocation.aside import beside, is_large
+from toolwire.invocation.aside import is_large, offload_if
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence, not_run, read_below
 from toolwire.invocation.scope import Run, Scope, read_again
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import narrowed
+from toolwire.permission.deciding import narrow_rule
 from toolwire.sandbox.answers import replay_engine
-from toolwire.session.decision_check import look_at
-from toolwire.session.kept_reply import kept, read
+from toolwire.session.decision_check import check_decision
+from toolwire.session.kept_reply import reply_form, reply_of
 from toolwire.session.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
@@ -39,7 +39,7 @@ class KeptRun(Ledger, Protocol):
     start: RunStart
 
     @property
-    def asked(self) -> frozenset[str]:
+    def approval_call_ids(self) -> frozenset[str]:
         """Ids of the calls that a person was asked about in an earlier pass."""
         ...
 
@@ -85,11 +85,11 @@ class RunStore(GroupStore, Protocol):
     def run(self, run_id: str) -> Standing: ...
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]: ...
-    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]: ...
+    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]: ...
     def decide(self, request_id: str, decision: Decision) -> Decision: ...
 
 
-class Passes:
+class Runs:
     """Makes passes over the runs of one session."""
 
     def __init__(
@@ -109,18 +109,18 @@ class Passes:
         self._protocol = protocol
         self._new_run = new_run
 
-    def over(self, scope: Scope) -> Passes:
+    def with_scope(self, scope: Scope) -> Runs:
         """Returns the passes of one turn, with its scope."""
-        return Passes(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
+        return Runs(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
 
-    async def prepared(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
+    async def prepare_resume(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
         """Records the decisions on a run and restores its rules. Returns the run's id.
 
         Raises:
             DecisionRefused: The run or a decision is not valid.
         """
         # The store waits for a disk, which would block the event loop.
-        run_id = await asyncio.to_thread(self.named, run)
+        run_id = await asyncio.to_thread(self.run_id_of, run)
         if decisions is not None:
             await asyncio.to_thread(self.decide, run_id, decisions_of(run_id, decisions))
         await asyncio.to_thread(self.restore_rules, run_id)
@@ -129,16 +129,16 @@ class Passes:
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
         self.groups.switch_on(self._scope())
-        ports = awaited(self._scope()).ports
+        ports = async_scope(self._scope()).ports
         is_big = any(is_large(call.arguments) for call in reply.calls)
-        started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
-        ledger = cast("KeptRun", await ports.arrived(started))
+        started = await offload_if(ports, is_big, lambda: self._record_start(run_id, reply, run))
+        ledger = cast("KeptRun", await ports.wait_for(started))
         # Another process may have read more in this conversation.
         run.read(frozenset(ledger.start.taints))
         run.saw(ledger.urls)
         return await self._pass(ledger, reply, run)
 
-    def _started(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
+    def _record_start(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
         """Records a new run. The future gives its ledger."""
         now = time.time()
         names = {call.name for call in reply.calls}
@@ -146,7 +146,7 @@ class Passes:
         entries = [entry for entry in scope.catalogue if entry.name in names]
         start = RunStart(
             run_id=run_id,
-            reply=kept(reply),
+            reply=reply_form(reply),
             protocol=self._protocol,
             caller=scope.caller,
             conversation=scope.conversation,
@@ -160,7 +160,7 @@ class Passes:
         )
         return self.store.start(start)
 
-    async def again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
+    async def run_again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
         """Runs a recorded run again, and returns its reply, its results or suspended form, and its state.
 
         A finished run is not run again; its recorded results are returned.
@@ -170,22 +170,22 @@ class Passes:
                 Nothing was run, except that other calls of the reply may have run before a program diverged.
             ConfigurationError: The run holds a program, and the session runs none. Nothing was run.
         """
-        ports = awaited(self._scope()).ports
-        ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
+        ports = async_scope(self._scope()).ports
+        ledger = cast("KeptRun", await ports.wait_for(self.store.reopen(run_id)))
         try:
             await self.groups.read_later(self._scope(), ledger.start.conversation)
-            reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
+            reply, run = reply_of(ledger.start.reply), self._new_run(ledger.start.taints)
             run.saw(ledger.urls)
             if ledger.outcome is None:
                 self._compare(ledger, reply)
             else:
                 self._read_again(ledger, reply, run)
         except BaseException:
-            await ports.arrived(ledger.release())
+            await ports.wait_for(ledger.release())
             raise
         if ledger.outcome is None:
             return reply, await self._pass(ledger, reply, run), run
-        await ports.arrived(ledger.release())
+        await ports.wait_for(ledger.release())
         return reply, ledger.outcome, run
 
     def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
@@ -221,7 +221,7 @@ class Passes:
         start = ledger.start
         shared = None if start.variables is None else TurnVariables(start.variables, self._variables.language)
         scope = replace(
-            awaited(self._scope()),
+            async_scope(self._scope()),
             run_id=ledger.run_id,
             run=run,
             end=run.end,
@@ -231,7 +231,7 @@ class Passes:
             can_suspend=True,
             secret_key=self._secret_key,
         )
-        run.asked = ledger.asked
+        run.asked = ledger.approval_call_ids
         try:
             calls = run_calls(ledger.run_id, reply)
             outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
@@ -239,18 +239,21 @@ class Passes:
             _refuse_divergence(results)
             await self.groups.keep(scope, start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
-                return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
-            results = [_left(outcome, run, ledger) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
-            changed = None if shared is None else shared.changed
-            await scope.ports.arrived(ledger.finish(results, run.taints, run.urls, changed))
+                return await scope.ports.wait_for(ledger.suspend(run.taints, run.urls))
+            results = [
+                _result_at_stop(outcome, run, ledger) if isinstance(outcome, Pending) else outcome
+                for outcome in outcomes
+            ]
+            changed = None if shared is None else shared.all_changes
+            await scope.ports.wait_for(ledger.finish(results, run.taints, run.urls, changed))
             if changed is not None and not start.caller.principal:
                 self._variables.keep(start.caller, changed)
             scope.policy.forget(ledger.run_id)
             return results
         finally:
-            await scope.ports.arrived(ledger.release())
+            await scope.ports.wait_for(ledger.release())
 
-    def named(self, run: str | SuspendedRun) -> str:
+    def run_id_of(self, run: str | SuspendedRun) -> str:
         """Returns the id of a run. A portable form must agree with the run's current state.
 
         Raises:
@@ -277,12 +280,12 @@ class Passes:
         A rule is restored only if this session's policy accepts its decider.
         """
         policy = self._scope().policy
-        for request, decision in self.store.remembered():
+        for request, decision in self.store.decisions_with_rules():
             rule = decision.remember
             if rule is None or not (rule.scope == "workspace" or request.run_id in run_ids):
                 continue
             if policy.refuses(decision, request) is None:
-                policy.restore(narrowed(rule, request))
+                policy.restore(narrow_rule(rule, request))
 
     def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
         """Records decisions, after checking all of them.
@@ -302,7 +305,7 @@ class Passes:
                     request_id=decision.request_id,
                 )
             if request.id in waiting:
-                look_at(request, decision, self._scope(), self._secret_key)
+                check_decision(request, decision, self._scope(), self._secret_key)
         for decision in given:
             try:
                 self.store.decide(decision.request_id, decision)
@@ -328,7 +331,7 @@ def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
     ]
 
 
-def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
+def provider_ids(run_id: str, reply: Reply) -> dict[str, str]:
     """Returns the provider's call ids by our ids. A text protocol's calls have none."""
     return {f"{run_id}/{ordinal}": call.id for ordinal, call in enumerate(reply.calls, 1) if call.id}
 
@@ -343,7 +346,7 @@ def _is_same(first: Decision, second: Decision) -> bool:
     return (first.verdict, first.arguments, first.answer) == (second.verdict, second.arguments, second.answer)
 
 
-def _left(outcome: Pending, run: Run, ledger: Ledger) -> ToolResult:
+def _result_at_stop(outcome: Pending, run: Run, ledger: Ledger) -> ToolResult:
     """Returns the result of a call that waited when its run was stopped. A tool that asks has begun."""
     known = ledger.recall(step_of(outcome.call))
     return not_run(outcome.call, run.stopped or "", known if isinstance(known, InDoubtStep) else None)

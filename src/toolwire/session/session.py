@@ -11,17 +11,17 @@ from weakref import WeakSet
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.built_in.kept_variables import KeepVariables
-from toolwire.facade.built_in.program_entry import programs_told
-from toolwire.facade.driving import awaited
+from toolwire.facade.built_in.program_entry import program_prompt_options
+from toolwire.facade.driving import async_scope
 from toolwire.facade.named_tools import tools_html
-from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.observing.traced import Traced
+from toolwire.facade.observing.observation import Observable, Watchers
+from toolwire.facade.observing.traced import Traceable
 from toolwire.facade.policy_sources import PolicySource
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.store_opening import logged, opened
+from toolwire.facade.store_opening import resolve_store, scope_with_log
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_turn
-from toolwire.invocation.scope import Run, Scope, ended
+from toolwire.invocation.scope import Run, Scope, require_result
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver
@@ -36,13 +36,13 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import TurnFinish, end_of, offer_finish
-from toolwire.session.frame import framed, refuse_options_below, run_below, traced
+from toolwire.session.frame import refuse_options_below, run_below, trace_turn, turn_scope
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
-from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
-from toolwire.session.setup import bind_built_in, chosen_protocol, own_scope, prompt_options, ruled
-from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, shown, with_notes
-from toolwire.session.turn import Suspended, Turn, answering
+from toolwire.session.resume import Runs, RunStore, provider_ids, run_calls
+from toolwire.session.setup import bind_built_in, choose_protocol, own_scope, prompt_options, scope_with_rules
+from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
+from toolwire.session.turn import Suspended, Turn, result_for_provider
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.call_events import ToolEvent
 
 
-class Session(Traced, Observed):
+class Session(Traceable, Observable):
     """Tools, a protocol and rules for talking to one model.
 
     >>> def add(a: int, b: int) -> int:
@@ -130,17 +130,21 @@ class Session(Traced, Observed):
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
-        self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
+        self.protocol = choose_protocol(protocol, read_text_calls=read_text_calls)
         self._prompt = prompt_options(self.protocol, ending_line, language=language, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
-        self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
+        self._scope = scope.narrow(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
-        self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
+        self._scope = scope_with_rules(
+            self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit)
+        )
         bounds = Bounds(limits, min_isolation, modules, variables)
         self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
         self._finish = offer_finish(finish, self._scope)
         self._runs, self._instructions = WeakSet[Run](), KeptInstructions()
-        self._passes = None if store is None else self._kept_in(opened(store), is_new=conversation is None)
+        self._stored_runs = (
+            None if store is None else self._open_runs(resolve_store(store), is_new=conversation is None)
+        )
         self._dialogue = Dialogue(self.protocol, language, on_unreadable, self._finish, self._variables, ending_line)
 
     @property
@@ -159,15 +163,15 @@ class Session(Traced, Observed):
 
         `code_execution` is included unless the protocol's prompt explains programs itself.
         """
-        return shown(self._scope, self.protocol)
+        return visible_tools(self._scope, self.protocol)
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
         self._dialogue.has_prompt = True
-        if self._passes is not None:
-            self._passes.groups.switch_on(self._scope)
-        options = {**self._prompt, **programs_told(self._scope.catalogue, self.protocol)}
+        if self._stored_runs is not None:
+            self._stored_runs.groups.switch_on(self._scope)
+        options = {**self._prompt, **program_prompt_options(self._scope.catalogue, self.protocol)}
         return with_notes(self._instructions.of(self.protocol, self.tools, options), self._scope)
 
     @property
@@ -210,7 +214,7 @@ class Session(Traced, Observed):
         return self.protocol.stream(tools) if marks_end is None else self.protocol.stream(tools, marks_end=marks_end)
 
     def __repr__(self) -> str:
-        kept = "" if self._passes is None else ", with a store"
+        kept = "" if self._stored_runs is None else ", with a store"
         return f"<Session {self.protocol.name!r}: {count_of(len(self._scope.catalogue), 'tool')}{kept}>"
 
     def _repr_html_(self) -> str:
@@ -268,12 +272,12 @@ class Session(Traced, Observed):
             DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
         """
         if below is not None:
-            refuse_options_below(events=events, caller=caller, store=self._passes)
-            async with framed(self._scope, deadline_s=deadline_s, events=None, caller=None) as scope:
+            refuse_options_below(events=events, caller=caller, store=self._stored_runs)
+            async with turn_scope(self._scope, deadline_s=deadline_s, events=None, caller=None) as scope:
                 return await self._turn_below(reply, below, scope)
         if deadline_s is None and events is None and caller is None:
             return await self._read(reply, self._scope)
-        async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
+        async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             return await self._read(reply, scope)
 
     async def _turn_below(self, reply: Any, context: CallContext, scope: Scope) -> Turn:
@@ -285,7 +289,7 @@ class Session(Traced, Observed):
         with self._variables.turn(for_whom) as shared:
             scope = replace(scope, variables=shared)
             results, end = await run_below(read, context, scope, self._finish)
-        answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        answers = [result_for_provider(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(new_id("r"), read, answers, nameable_tools(scope, self.protocol), end)
         run: Run | None = context.scope.run
         return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
@@ -295,17 +299,17 @@ class Session(Traced, Observed):
         self._dialogue.count_broken(read)
         run_id = new_id("r")
         turn, name = self._take(run_id, read, scope), self.protocol.name
-        return await traced(turn, scope, run_id=run_id, protocol=name, given_ids=given_ids(run_id, read))
+        return await trace_turn(turn, scope, run_id=run_id, protocol=name, given_ids=provider_ids(run_id, read))
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
             return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
         run = self._new_run(self._taints)
         run.saw(self._urls)
-        if self._passes is None:
+        if self._stored_runs is None:
             results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run, scope)
         else:
-            results = await self._passes.over(scope).start(run_id, read, run)
+            results = await self._stored_runs.with_scope(scope).start(run_id, read, run)
         return self._turn(run_id, read, results, run, scope)
 
     def interrupt(self, reason: str = "the user stopped it") -> None:
@@ -364,16 +368,16 @@ class Session(Traced, Observed):
             ConfigurationError: The session has no store, or runs no programs and the run holds one. Or `finish` does
                 not fit the call by which the run ended. Or an option does not fit.
         """
-        if self._passes is None:
+        if self._stored_runs is None:
             raise ConfigurationError("resume: give the session a store, Session(..., store='sqlite:///runs.db')")
-        async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
-            passes = self._passes.over(scope)
-            run_id = await passes.prepared(run, decisions)
-            turn = self._resumed(passes, run_id, scope)
-            return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
+        async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
+            passes = self._stored_runs.with_scope(scope)
+            run_id = await passes.prepare_resume(run, decisions)
+            turn = self._resume_run(passes, run_id, scope)
+            return await trace_turn(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
 
-    async def _resumed(self, passes: Passes, run_id: str, scope: Scope) -> Turn:
-        return self._turn(run_id, *await passes.again(run_id), scope)
+    async def _resume_run(self, passes: Runs, run_id: str, scope: Scope) -> Turn:
+        return self._turn(run_id, *await passes.run_again(run_id), scope)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime
@@ -388,14 +392,14 @@ class Session(Traced, Observed):
         if before is not None:
             self._taints, self._urls, self._first = before._taints, before._urls, before._first  # noqa: SLF001 - as self
             self._variables.take_from(before._variables)  # noqa: SLF001 - as self
-            for rule in before._scope.policy.remembered:  # noqa: SLF001 - as self
+            for rule in before._scope.policy.rules_of_decisions:  # noqa: SLF001 - as self
                 self._scope.policy.restore(rule)
         return self._scope.tracer
 
     def _restore_rules(self, runs: Sequence[str]) -> None:
         """Restores the rules that people kept for the session in these runs. Waits for the store."""
-        if self._passes is not None:
-            self._passes.restore_rules(*runs)
+        if self._stored_runs is not None:
+            self._stored_runs.restore_rules(*runs)
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
@@ -405,10 +409,10 @@ class Session(Traced, Observed):
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
         with self._variables.turn(scope.caller) as shared:
-            scope = awaited(scope, run_id=run_id, run=run, end=run.end, variables=shared)
+            scope = async_scope(scope, run_id=run_id, run=run, end=run.end, variables=shared)
             outcomes = await invoke_turn(run_calls(run_id, read), scope, run, is_sequence=read.is_sequence)
         scope.policy.forget(run_id)
-        return [ended(outcome) for outcome in outcomes]
+        return [require_result(outcome) for outcome in outcomes]
 
     def _turn(
         self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run, scope: Scope
@@ -421,14 +425,14 @@ class Session(Traced, Observed):
             final, has_final = None if end is None else end.final, end is not None
             suspended = Suspended.of(results)
             return Turn(reply=read, suspended=suspended, final=final, has_final=has_final, run_id=run_id)
-        answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        answers = [result_for_provider(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(run_id, read, answers, nameable_tools(scope, self.protocol), end)
         return turn if run.stopped is None else replace(turn, stopped=run.stopped)
 
-    def _kept_in(self, store: RunStore, *, is_new: bool) -> Passes:
+    def _open_runs(self, store: RunStore, *, is_new: bool) -> Runs:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
-        self._scope = logged(self._scope, store)
-        passes = Passes(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
+        self._scope = scope_with_log(self._scope, store)
+        passes = Runs(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
         passes.restore_rules()
         if not is_new:
             passes.groups.read(self._scope, self._scope.conversation)

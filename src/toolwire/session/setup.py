@@ -30,7 +30,7 @@ _ID_BYTES = 16
 """Random bytes of a conversation's own name. It cannot be guessed, and no two stores share one."""
 
 
-def chosen_protocol(protocol: str | CallingProtocol, *, read_text_calls: bool) -> CallingProtocol:
+def choose_protocol(protocol: str | CallingProtocol, *, read_text_calls: bool) -> CallingProtocol:
     """Returns the protocol by its name, or the given one.
 
     Raises:
@@ -40,7 +40,7 @@ def chosen_protocol(protocol: str | CallingProtocol, *, read_text_calls: bool) -
     if not read_text_calls:
         return found
     if isinstance(found, NativeProtocol):
-        return found.reading_text_calls()
+        return found.with_text_calls()
     raise ConfigurationError(
         f"read_text_calls=True: the protocol {found.name!r} reads calls in texts anyway: leave it out"
     )
@@ -111,7 +111,7 @@ def bind_built_in(scope: Callable[[], Scope], always: Iterable[str] | None) -> N
         offer_search(scope, always)
 
 
-def ruled(
+def scope_with_rules(
     scope: Scope,
     policy: PolicySource | None,
     permissions: Mapping[str, Permission],

@@ -8,8 +8,8 @@ from typing import Any
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
-from toolwire.facade.built_in.finding import allowed, is_allowed, offered
-from toolwire.facade.given_calls import decoded_reply
+from toolwire.facade.built_in.finding import is_allowed, list_allowed, tools_to_offer
+from toolwire.facade.given_calls import decode_reply
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.resolve import may_name
 from toolwire.invocation.scope import Scope
@@ -19,9 +19,9 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 
-def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
+def visible_tools(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
     """Returns the tools that the model sees: see `Session.tools`."""
-    told, programs = offered(scope), _programs(scope, protocol)
+    told, programs = tools_to_offer(scope), _programs(scope, protocol)
     if programs is None:
         return [tool for _, tool in told]
     by_name = {**dict(told), CODE_EXECUTION: programs}
@@ -46,7 +46,7 @@ def read_reply(reply: Any, scope: Scope, protocol: CallingProtocol) -> Reply:
         ConfigurationError: It is not a reply of this protocol.
     """
     if isinstance(reply, Reply):
-        return decoded_reply(reply, scope.tools)
+        return decode_reply(reply, scope.tools)
     return protocol.parse(reply, callable_tools(scope, protocol))
 
 
@@ -55,15 +55,15 @@ def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
 
     Disabled tools are included, so that a call of one is refused with its reason.
     """
-    return _known(scope, _CallableTools(scope, protocol))
+    return _tools_by_name(scope, _CallableTools(scope, protocol))
 
 
 def nameable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
     """Returns the tools that may be called and are not disabled, which a text for the model may name."""
-    return _known(scope, _CallableTools(scope, protocol, has_disabled=False))
+    return _tools_by_name(scope, _CallableTools(scope, protocol, has_disabled=False))
 
 
-def _known(scope: Scope, tools: Mapping[str, Tool]) -> KnownTools:
+def _tools_by_name(scope: Scope, tools: Mapping[str, Tool]) -> KnownTools:
     return KnownTools(tools, names=lambda: [entry.name for entry in scope.catalogue])
 
 
@@ -97,17 +97,17 @@ class _CallableTools(Mapping[str, Tool]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _has(self, entry: Entry) -> bool:
+    def _is_callable(self, entry: Entry) -> bool:
         return self._has_disabled or may_name(entry, self._scope)
 
     def _find(self, name: str) -> Tool | None:
         entry = self._scope.tools.find(name)
-        if entry is not None and is_allowed(entry, self._scope) and self._has(entry):
-            return entry.described
+        if entry is not None and is_allowed(entry, self._scope) and self._is_callable(entry):
+            return entry.tool_view
         return _programs(self._scope, self._protocol) if name == CODE_EXECUTION else None
 
     def _list(self) -> Iterator[Tool]:
-        yield from (entry.described for entry in allowed(self._scope) if self._has(entry))
+        yield from (entry.tool_view for entry in list_allowed(self._scope) if self._is_callable(entry))
         programs = _programs(self._scope, self._protocol)
         if programs is not None:
             yield programs

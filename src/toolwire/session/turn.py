@@ -79,7 +79,7 @@ class Turn:
     stopped: str = ""
 
     @classmethod
-    def ended(
+    def from_results(
         cls,
         reply: Reply,
         results: Sequence[ToolResult],
@@ -181,7 +181,7 @@ def _request_text(request: ApprovalRequest) -> str:
         return f"the call of request {request.id} cannot be shown: {error}"
 
 
-def answering(result: ToolResult, call: ToolCall) -> ToolResult:
+def result_for_provider(result: ToolResult, call: ToolCall) -> ToolResult:
     """Returns the result under the provider's id of its call. A model may repeat an id, but a run must not."""
     if not call.id:
         return result

@@ -41,9 +41,9 @@ class TurnEvents(EventObserver):
         """The events that the function has not dealt with yet. The first of them is with it now."""
         self._arrived = asyncio.Event()
         self._is_closed = False
-        self._giving: asyncio.Task[None] | None = None
+        self._giver_task: asyncio.Task[None] | None = None
 
-    def taken(self) -> Future[bool] | None:
+    def flush(self) -> Future[bool] | None:
         """Returns a future that resolves when the function has dealt with all events so far; None if it has."""
         with self._lock:
             if self._is_closed:
@@ -51,7 +51,7 @@ class TurnEvents(EventObserver):
             return self._untaken[-1][1] if self._untaken else None
 
     async def __aenter__(self) -> Self:
-        self._giving = self._loop.create_task(self._give_all())
+        self._giver_task = self._loop.create_task(self._give_all())
         return self
 
     async def __aexit__(
@@ -59,13 +59,13 @@ class TurnEvents(EventObserver):
     ) -> None:
         try:
             # A cancelled turn must end now, but the events of a failed one are told to the last.
-            while (error is None or isinstance(error, Exception)) and (waiting := self.taken()) is not None:
+            while (error is None or isinstance(error, Exception)) and (waiting := self.flush()) is not None:
                 await asyncio.shield(asyncio.wrap_future(waiting))
         finally:
             self._close()
-            assert self._giving is not None
-            self._giving.cancel()
-            await asyncio.wait((self._giving,), timeout=CLOSE_GRACE_S)
+            assert self._giver_task is not None
+            self._giver_task.cancel()
+            await asyncio.wait((self._giver_task,), timeout=CLOSE_GRACE_S)
 
     def _put(self, event: ToolEvent) -> None:
         with self._lock:
@@ -91,20 +91,20 @@ class TurnEvents(EventObserver):
             if self._thread is None:
                 await self._function(event)
                 return
-            given = await self._loop.run_in_executor(self._thread, self._called, event)
+            given = await self._loop.run_in_executor(self._thread, self._call_function, event)
             if inspect.isawaitable(given):
                 # A lambda or decorator around a coroutine function.
                 await given
         except Exception:  # noqa: BLE001 - a broken reader must not break the calls that it hears of
-            self._failed()
+            self._log_failure()
 
-    def _called(self, event: ToolEvent) -> Any:
+    def _call_function(self, event: ToolEvent) -> Any:
         try:
             return self._function(event)
         except Exception:  # noqa: BLE001 - as above; some exceptions cannot pass through a future
-            self._failed()
+            self._log_failure()
 
-    def _failed(self) -> None:
+    def _log_failure(self) -> None:
         _LOG.exception("events=%.80r of a turn failed on an event", self._function)
 
     def _close(self) -> None:

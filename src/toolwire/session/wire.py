@@ -79,14 +79,16 @@ def read_suspended(
     _check_mac(document, key)
     view = _view(document)
     if run_id is not None and view.run_id != run_id:
-        _refuse("unknown_run", f"this is run {view.run_id!r}, not {run_id!r}")
+        _raise_refusal("unknown_run", f"this is run {view.run_id!r}, not {run_id!r}")
     if principal is not None and view.start.caller.principal != principal:
-        _refuse("not_permitted", "this run is another principal's")
+        _raise_refusal("not_permitted", "this run is another principal's")
     if rev is not None and view.rev != rev:
-        _refuse("stale_rev", f"this describes run {view.run_id!r} at revision {view.rev}, and it is now at {rev}")
+        _raise_refusal(
+            "stale_rev", f"this describes run {view.run_id!r} at revision {view.rev}, and it is now at {rev}"
+        )
     expires_at = view.start.expires_at
     if expires_at and (time.time() if now is None else now) > expires_at:
-        _refuse("expired", f"run {view.run_id!r} was not continued in time")
+        _raise_refusal("expired", f"run {view.run_id!r} was not continued in time")
     return view
 
 
@@ -104,10 +106,10 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
     if "v" in document:
         _check_version(document)
     check_shape(document, DECISIONS, "decisions")
-    items = tuple(_decision(item) for item in document["items"])
+    items = tuple(_decision_of(item) for item in document["items"])
     known = [item.request_id for item in items]
     if len(set(known)) < len(known):
-        _refuse("malformed", "two decisions are for one request")
+        _raise_refusal("malformed", "two decisions are for one request")
     return Decisions(run_id=document.get("run_id", ""), rev=document.get("rev"), items=items)
 
 
@@ -204,7 +206,7 @@ def _view(document: Mapping[str, Any]) -> SuspendedRun:
         created_at=_seconds(document["created_at"]),
         expires_at=_seconds(document["expires_at"]),
     )
-    pending = tuple(_request(item, start) for item in document["pending"])
+    pending = tuple(_request_of(item, start) for item in document["pending"])
     return SuspendedRun(
         start=start,
         rev=document["rev"],
@@ -214,7 +216,7 @@ def _view(document: Mapping[str, Any]) -> SuspendedRun:
     )
 
 
-def _request(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
+def _request_of(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
     check_shape(item, PENDING, "pending request")
     return ApprovalRequest(
         id=item["id"],
@@ -236,15 +238,15 @@ def _request(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
     )
 
 
-def _decision(item: object) -> Decision:
+def _decision_of(item: object) -> Decision:
     if isinstance(item, Decision):
         return item
     if not isinstance(item, Mapping):
-        _refuse("malformed", "a decision must be an object")
+        _raise_refusal("malformed", "a decision must be an object")
     given = cast("Mapping[str, Any]", item)
     check_shape(given, ITEM, "decision")
     if not given["request_id"]:
-        _refuse("unknown_request", "a decision names no request")
+        _raise_refusal("unknown_request", "a decision names no request")
     by = cast("Mapping[str, str]", given.get("by", {}))
     try:
         return Decision(
@@ -266,10 +268,10 @@ def _check_version(document: Mapping[str, Any]) -> None:
         return
     parts = version.split(".") if isinstance(version, str) else []
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
-        _refuse("malformed", "it has no version")
+        _raise_refusal("malformed", "it has no version")
     if tuple(map(int, parts)) > tuple(map(int, WIRE_VERSION.split("."))):
-        _refuse("schema_too_new", f"it is of version {version}, and this toolwire reads {WIRE_VERSION}")
-    _refuse("malformed", f"there is no version {version}")
+        _raise_refusal("schema_too_new", f"it is of version {version}, and this toolwire reads {WIRE_VERSION}")
+    _raise_refusal("malformed", f"there is no version {version}")
 
 
 def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
@@ -279,11 +281,11 @@ def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
     except Unrepresentable as error:
         raise DecisionRefused("bad_mac", "it holds a value that cannot be written as JSON") from error
     if type(mac) is not dict or cast("dict[str, Any]", mac).keys() != wanted.keys():
-        _refuse("bad_mac", "it is not signed")
+        _raise_refusal("bad_mac", "it is not signed")
     found = cast("dict[str, Any]", mac)
     texts = [(str(found[name]).encode("utf-8", "replace"), wanted[name].encode()) for name in wanted]
     if not all([type(found[name]) is str for name in wanted] + [hmac.compare_digest(*pair) for pair in texts]):
-        _refuse("bad_mac", "it was changed, or signed with another key")
+        _raise_refusal("bad_mac", "it was changed, or signed with another key")
 
 
 def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
@@ -310,9 +312,9 @@ def _seconds(moment: str | None) -> float:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        _refuse("malformed", f"{moment[:40]!r} is not a time with a zone")
+        _raise_refusal("malformed", f"{moment[:40]!r} is not a time with a zone")
     return found.timestamp()
 
 
-def _refuse(code: RefusalCode, message: str) -> NoReturn:
+def _raise_refusal(code: RefusalCode, message: str) -> NoReturn:
     raise DecisionRefused(code, message)

@@ -34,7 +34,7 @@ class Field:
     """True if the key must be present."""
 
 
-def _text(*within: str, required: bool = True) -> Field:
+def _text_field(*within: str, required: bool = True) -> Field:
     return Field(kinds=(str,), within=within, required=required)
 
 
@@ -45,54 +45,54 @@ _COUNT = Field(kinds=(int,))
 _ANY = (dict, list, str, int, float, bool, type(None))
 
 SUSPENDED: Shape = {
-    "v": _text(),
-    "kind": _text("suspended_run"),
-    "run_id": _text(),
+    "v": _text_field(),
+    "kind": _text_field("suspended_run"),
+    "run_id": _text_field(),
     "rev": _COUNT,
-    "principal": _text(),
+    "principal": _text_field(),
     "created_at": _MOMENT,
     "expires_at": _MOMENT,
-    "engine": _text(),
-    "policy_digest": _text(),
+    "engine": _text_field(),
+    "policy_digest": _text_field(),
     "tools": Field(kinds=(dict,), items=str),
-    "journal": Field(kinds=(dict,), shape={"head": _COUNT, "root": _text()}),
+    "journal": Field(kinds=(dict,), shape={"head": _COUNT, "root": _text_field()}),
     "pending": Field(kinds=(list,), items=dict),
     "mac": _OBJECT,
 }
 PENDING: Shape = {
-    "id": _text(),
+    "id": _text_field(),
     "path": _TEXTS,
-    "call_id": _text(),
-    "tool": _text(),
+    "call_id": _text_field(),
+    "tool": _text_field(),
     "arguments": _OBJECT,
-    "arguments_digest": _text(),
+    "arguments_digest": _text_field(),
     "effects": _TEXTS,
     "taints": _TEXTS,
     "reasons": _TEXTS,
     "expires_at": _MOMENT,
     "decisions": Field(kinds=(list,), items=str, within=ANSWERS),
     "arguments_schema": _OBJECT,
-    "kind": _text("question", required=False),
-    "question": _text(required=False),
+    "kind": _text_field("question", required=False),
+    "question": _text_field(required=False),
     "answer_schema": Field(kinds=(dict,), required=False),
 }
 DECISIONS: Shape = {
-    "v": _text(required=False),
-    "kind": _text("decisions"),
-    "run_id": _text(required=False),
+    "v": _text_field(required=False),
+    "kind": _text_field("decisions"),
+    "run_id": _text_field(required=False),
     "rev": Field(kinds=(int,), required=False),
     "items": Field(kinds=(list,)),
 }
 ITEM: Shape = {
-    "request_id": _text(),
-    "verdict": _text(*ANSWERS),
+    "request_id": _text_field(),
+    "verdict": _text_field(*ANSWERS),
     "arguments": Field(kinds=(dict,), required=False),
-    "reason": _text(required=False),
+    "reason": _text_field(required=False),
     "answer": Field(kinds=_ANY, required=False),
-    "seen_arguments_digest": _text(required=False),
+    "seen_arguments_digest": _text_field(required=False),
     "by": Field(
         kinds=(dict,),
-        shape={name: _text(required=False) for name in ("principal", "channel", "authn")},
+        shape={name: _text_field(required=False) for name in ("principal", "channel", "authn")},
         required=False,
     ),
 }

@@ -68,8 +68,8 @@ def check_approver(make_approver: MakeApprover) -> None:
 
 def _says_what_was_said(make: MakeApprover) -> None:
     for said in _SAYINGS:
-        request = _request()
-        answer = _decided(_ask(make(lambda _, said=said: said), request), request)
+        request = _example_request()
+        answer = _check_decision(_ask(make(lambda _, said=said: said), request), request)
         given = {"arguments": said.arguments, "reason": said.reason} if said.verdict != "approve" else {}
         found = {name: getattr(answer, name) for name in given}
         if (answer.verdict, found) != (said.verdict, given):
@@ -77,7 +77,7 @@ def _says_what_was_said(make: MakeApprover) -> None:
 
 
 def _silence_decides_nothing(make: MakeApprover) -> None:
-    request = _request()
+    request = _example_request()
     answer = _ask(make(lambda _: Said(verdict="nothing")), request)
     if answer is not None:
         raise ApproverFails(f"no answer came, and it gave {answer!r}")
@@ -97,7 +97,7 @@ def _gives_nothing(make: MakeApprover, error: BaseException) -> None:
         raise error
 
     try:
-        answer = _ask(make(person), _request())
+        answer = _ask(make(person), _example_request())
     except (Exception, KeyboardInterrupt):  # noqa: BLE001 - whatever it raises, the call does not run
         return
     if answer is not None:
@@ -106,14 +106,14 @@ def _gives_nothing(make: MakeApprover, error: BaseException) -> None:
 
 def _an_answer_is_for_its_request(make: MakeApprover) -> None:
     for verdict in ("approve", "deny", "stop_run"):
-        request = _request()
-        _decided(_ask(make(lambda _, verdict=verdict: Said(verdict=verdict)), request), request)
+        request = _example_request()
+        _check_decision(_ask(make(lambda _, verdict=verdict: Said(verdict=verdict)), request), request)
 
 
 def _anothers_answer_is_not_taken(make: MakeApprover) -> None:
     other = f"a_{secrets.token_hex(16)}"
     try:
-        answer = _ask(make(lambda _: Said(verdict="approve", request_id=other)), _request())
+        answer = _ask(make(lambda _: Said(verdict="approve", request_id=other)), _example_request())
     except Exception:  # noqa: BLE001 - an exception is a valid refusal too
         return
     if answer is not None and (not isinstance(answer, Decision) or answer.request_id != other):
@@ -121,9 +121,9 @@ def _anothers_answer_is_not_taken(make: MakeApprover) -> None:
 
 
 def _each_request_is_asked(make: MakeApprover) -> None:
-    first, second = _request(), _request()
+    first, second = _example_request(), _example_request()
     approver = make(lambda known: Said(verdict="approve" if known == first.id else "nothing"))
-    _decided(_ask(approver, first), first)
+    _check_decision(_ask(approver, first), first)
     answer = _ask(approver, second)
     if answer is not None:
         raise ApproverFails("an equal call was approved without asking again")
@@ -131,7 +131,7 @@ def _each_request_is_asked(make: MakeApprover) -> None:
 
 def _answers_keep_apart(make: MakeApprover) -> None:
     """Asks in parallel from several threads, each with its own event loop."""
-    requests = {request.id: request for request in (_request(number) for number in range(_PARALLEL))}
+    requests = {request.id: request for request in (_example_request(number) for number in range(_PARALLEL))}
     said = {known: _PARTS[place % len(_PARTS)] for place, known in enumerate(requests)}
     approver = make(lambda known: said[known])
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -142,13 +142,13 @@ def _answers_keep_apart(make: MakeApprover) -> None:
             if answer is not None:
                 raise ApproverFails(f"asked side by side, silence became {answer!r}")
             continue
-        if _decided(answer, requests[known]).verdict != said[known].verdict:
+        if _check_decision(answer, requests[known]).verdict != said[known].verdict:
             raise ApproverFails(f"asked side by side, {said[known].verdict} became {answer!r}")
 
 
 def _cancellation_passes(make: MakeApprover) -> None:
-    async def cancelled() -> None:
-        waiting = make(lambda _: Said(verdict="approve"))(_request())
+    async def cancel_and_await() -> None:
+        waiting = make(lambda _: Said(verdict="approve"))(_example_request())
         if not inspect.isawaitable(waiting):
             return
         task = asyncio.ensure_future(waiting)
@@ -161,20 +161,20 @@ def _cancellation_passes(make: MakeApprover) -> None:
             return
         raise ApproverFails(f"cancelled, it gave {answer!r}")
 
-    asyncio.run(cancelled())
+    asyncio.run(cancel_and_await())
 
 
 def _the_request_stays_as_it_is(make: MakeApprover) -> None:
     for said in _SAYINGS:
-        request = _request()
+        request = _example_request()
         _ask(make(lambda _, said=said: said), request)
         if digest(dict(request.arguments)) != request.arguments_digest:
             raise ApproverFails("it changed the arguments of the request")
 
 
 def _nothing_is_remembered_unasked(make: MakeApprover) -> None:
-    request = _request()
-    answer = _decided(_ask(make(lambda _: Said(verdict="approve")), request), request)
+    request = _example_request()
+    answer = _check_decision(_ask(make(lambda _: Said(verdict="approve")), request), request)
     if answer.remember is not None:
         raise ApproverFails(f"no rule was chosen to remember, and it gave {answer.remember!r}")
 
@@ -203,7 +203,7 @@ _SAYINGS = (
 _PARTS = (*_SAYINGS, Said(verdict="nothing"))
 
 
-def _request(amount: int = 5) -> ApprovalRequest:
+def _example_request(amount: int = 5) -> ApprovalRequest:
     arguments = {"amount": amount, "to": "Ada"}
     return ApprovalRequest(
         id=f"a_{secrets.token_hex(16)}",
@@ -233,7 +233,7 @@ def _ask(approver: Approver, request: ApprovalRequest) -> object:
     return asyncio.run(wait())
 
 
-def _decided(answer: object, request: ApprovalRequest) -> Decision:
+def _check_decision(answer: object, request: ApprovalRequest) -> Decision:
     if not isinstance(answer, Decision) or cast("str", answer.verdict) not in ANSWERS:
         raise ApproverFails(f"an answer was given, and it gave {answer!r} instead of a Decision")
     if answer.request_id not in ("", request.id):

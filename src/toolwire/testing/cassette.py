@@ -89,13 +89,13 @@ class Replayer:
         self._results: dict[str, list[Mapping[str, Any]]] = {}
         self._used: dict[str, int] = {}
         self._wrong: list[str] = []
-        for kept in _read(self._path):
-            self._results.setdefault(_written(kept["tool"], kept["arguments"]), []).append(kept["result"])
+        for kept in _read_cassette(self._path):
+            self._results.setdefault(_call_line(kept["tool"], kept["arguments"]), []).append(kept["result"])
 
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
         if call.prepared.entry.composite is not None:
             return await call_next(call)
-        wanted = _written(call.tool, self._redact(dict(call.arguments)))
+        wanted = _call_line(call.tool, self._redact(dict(call.arguments)))
         with self._lock:
             results, used = self._results.get(wanted, []), self._used.get(wanted, 0)
             if used < len(results):
@@ -131,12 +131,12 @@ class Replayer:
         return f"{wanted} was not recorded in {self._path.name}{nearest}"
 
 
-def _written(tool: str, arguments: Mapping[str, Any]) -> str:
+def _call_line(tool: str, arguments: Mapping[str, Any]) -> str:
     """Returns a call as one line; equal calls give equal lines."""
     return f"{tool}({canonical(arguments)})"
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read_cassette(path: Path) -> list[dict[str, Any]]:
     try:
         form: Any = json.loads(utf8_text(path.read_bytes()))
     except OSError as error:

@@ -44,7 +44,7 @@ class _LedgerStep:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _RequestRecord:
     request: ApprovalRequest
     decision: Decision | None = None
     is_used: bool = False
@@ -56,7 +56,7 @@ class Records:
 
     steps: dict[str, _LedgerStep] = field(default_factory=dict[str, _LedgerStep])
     ended: list[str] = field(default_factory=list[str])
-    requests: dict[str, _Asked] = field(default_factory=dict[str, _Asked])
+    requests: dict[str, _RequestRecord] = field(default_factory=dict[str, _RequestRecord])
     notes: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict[str, list[Mapping[str, Any]]])
     diverged: ToolResult | None = None
 
@@ -96,11 +96,11 @@ class MemoryLedger:
             return failure
         if kept.result is not None or kept.start is None:
             return kept.result
-        requests = [_request(asked, records.ended) for asked in records.requests.values()]
+        requests = [_request_state(asked, records.ended) for asked in records.requests.values()]
         return in_doubt(self.run_id, kept.start, kept.started_at, requests)
 
-    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
-        """Implements `Ledger.recorded`."""
+    def steps_below(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+        """Implements `Ledger.steps_below`."""
         kept = [self.records.steps[key] for key in self.records.ended]
         return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
 
@@ -119,7 +119,7 @@ class MemoryLedger:
         for asked in self.records.requests.values():
             if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
                 return asked.request, asked.decision
-        self.records.requests[request.id] = _Asked(request)
+        self.records.requests[request.id] = _RequestRecord(request)
         return request, None
 
     @done
@@ -170,8 +170,8 @@ class MemoryLedger:
         self._running.discard(step.key)
         return result
 
-    def interrupted(self, step: Step) -> None:
-        """Implements `Ledger.interrupted`."""
+    def abandon(self, step: Step) -> None:
+        """Implements `Ledger.abandon`."""
         self.story.append(("interrupted", step.key))
         self._running.discard(step.key)
 
@@ -180,7 +180,7 @@ class MemoryLedger:
         self._running.clear()
 
 
-def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
+def _request_state(asked: _RequestRecord, ended: Container[str]) -> AskedRequest:
     request, decision = asked.request, asked.decision
     return AskedRequest(
         id=request.id,

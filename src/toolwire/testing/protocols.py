@@ -46,7 +46,7 @@ _PROGRAMS = ("print(search(query='otters'))", 'x = """\n```\n\'\'\'\n"""\n__resu
 _GARBAGE = ("", " ", "\x00", "}", "{", "<", "```", "<tool_call>", '{"tool_calls": [', "\ud800", "水" * 50, "[" * 500)
 
 
-def _said(protocol: CallingProtocol) -> list[list[ToolCall]]:
+def _example_calls(protocol: CallingProtocol) -> list[list[ToolCall]]:
     """Returns calls that a model of this format could make."""
     if protocol.writes_programs:
         return [[ToolCall(CODE_EXECUTION, {"code": program})] for program in _PROGRAMS]
@@ -56,20 +56,23 @@ def _said(protocol: CallingProtocol) -> list[list[ToolCall]]:
     ]
 
 
-def _seen(calls: Sequence[ToolCall]) -> list[tuple[str, dict[str, Any]]]:
+def _call_pairs(calls: Sequence[ToolCall]) -> list[tuple[str, dict[str, Any]]]:
     return [(call.name, dict(call.arguments)) for call in calls]
 
 
 def _what_is_rendered_is_read(protocol: CallingProtocol) -> None:
-    for calls in _said(protocol):
+    for calls in _example_calls(protocol):
         reply = protocol.parse(protocol.render(calls), _TOOLS)
-        holds(_seen(reply.calls) == _seen(calls), f"{_seen(calls)} was rendered and read as {_seen(reply.calls)}")
+        holds(
+            _call_pairs(reply.calls) == _call_pairs(calls),
+            f"{_call_pairs(calls)} was rendered and read as {_call_pairs(reply.calls)}",
+        )
         repaired = [problem.message for problem in reply.problems]
-        holds(not repaired, f"its own rendering of {_seen(calls)} needed repairs: {repaired}")
+        holds(not repaired, f"its own rendering of {_call_pairs(calls)} needed repairs: {repaired}")
 
 
 def _reading_is_pure(protocol: CallingProtocol) -> None:
-    for calls in _said(protocol):
+    for calls in _example_calls(protocol):
         rendered = protocol.render(calls)
         before = json.dumps(rendered, default=str)
         first, second = (_without_ids(protocol.parse(rendered, _TOOLS)) for _ in range(2))
@@ -78,14 +81,14 @@ def _reading_is_pure(protocol: CallingProtocol) -> None:
 
 
 def _nothing_makes_it_raise(protocol: CallingProtocol) -> None:
-    for said in (*_GARBAGE, b"\xff\xfe", *_damaged(protocol)):
+    for said in (*_GARBAGE, b"\xff\xfe", *_damage_replies(protocol)):
         for tools in ((), _TOOLS):
-            reply = _read(protocol, said, tools)
+            reply = _parse_reply(protocol, said, tools)
             what_is_unclear = [call for call in reply.calls if reply.is_refused]
             holds(not what_is_unclear, f"{said!r:.200} was refused, and has calls all the same: {what_is_unclear}")
 
 
-def _read(protocol: CallingProtocol, said: Any, tools: Sequence[Tool]) -> Reply:
+def _parse_reply(protocol: CallingProtocol, said: Any, tools: Sequence[Tool]) -> Reply:
     try:
         return protocol.parse(said, tools)
     except Exception as error:
@@ -93,10 +96,10 @@ def _read(protocol: CallingProtocol, said: Any, tools: Sequence[Tool]) -> Reply:
         raise
 
 
-def _damaged(protocol: CallingProtocol) -> list[str]:
+def _damage_replies(protocol: CallingProtocol) -> list[str]:
     """Returns its own text cut at every position, and with each single character removed."""
     found: list[str] = []
-    for rendered in map(protocol.render, _said(protocol)):
+    for rendered in map(protocol.render, _example_calls(protocol)):
         if isinstance(rendered, str):
             found += [rendered[:place] for place in range(len(rendered))]
             found += [rendered[:place] + rendered[place + 1 :] for place in range(len(rendered))]
@@ -104,7 +107,7 @@ def _damaged(protocol: CallingProtocol) -> list[str]:
 
 
 def _pieces_do_not_matter(protocol: CallingProtocol) -> None:
-    texts = [text for text in map(protocol.render, _said(protocol)) if isinstance(text, str)]
+    texts = [text for text in map(protocol.render, _example_calls(protocol)) if isinstance(text, str)]
     for text in (*texts, *(f"Let me see.\n\n{one}\n" for one in texts), *_GARBAGE):
         if protocol.is_native:
             return
@@ -119,7 +122,7 @@ def _pieces_do_not_matter(protocol: CallingProtocol) -> None:
 
 def _without_ids(reply: Reply) -> tuple[Any, ...]:
     problems = [(problem.message, problem.repaired) for problem in reply.problems]
-    return _seen(reply.calls), reply.text, reply.thought, reply.failure, problems
+    return _call_pairs(reply.calls), reply.text, reply.thought, reply.failure, problems
 
 
 def _tells_of_every_tool(protocol: CallingProtocol) -> None:
@@ -149,7 +152,7 @@ def _prompts_reach_the_model(protocol: CallingProtocol) -> None:
 
 
 def _a_refusal_says_why(protocol: CallingProtocol) -> None:
-    for said in (*_GARBAGE, *_damaged(protocol)):
+    for said in (*_GARBAGE, *_damage_replies(protocol)):
         reply = protocol.parse(said, _TOOLS)
         if reply.is_refused:
             holds(bool(protocol.refuse(reply)), f"{said!r:.200} is refused, and the model is told nothing")
@@ -163,7 +166,7 @@ def _a_copied_reminder_does_nothing(protocol: CallingProtocol) -> None:
 
 
 def _knows_its_own(protocol: CallingProtocol) -> None:
-    for calls in _said(protocol):
+    for calls in _example_calls(protocol):
         rendered = protocol.render(calls)
         holds(protocol.recognises(rendered), f"it does not recognise its own {rendered!r:.200}")
 

@@ -87,7 +87,7 @@ class ScriptedRunner:
         `isolation` is the level that the runner claims. A program that needs more is refused, as on a machine with that
         level.
         """
-        self._scripts = {_key(source): _function(script) for source, script in programs.items()}
+        self._scripts = {_script_key(source): _function(script) for source, script in programs.items()}
         self._isolation = Isolation(level=isolation, report={"scripted": "nothing of a program's text is run"})
         self.programs: list[Program] = []
         """The programs that were run, in order."""
@@ -123,20 +123,20 @@ class ScriptedRunner:
         self.programs.append(program)
         require(program, self._isolation)
         running = ScriptedProgram(program, self._isolation)
-        script, tools = self._scripts.get(_key(program.source)), ScriptTools()
+        script, tools = self._scripts.get(_script_key(program.source)), ScriptTools()
         if script is None:
             known = f"there are scripts for {sorted(self._scripts)!r:.500}"
             message = f"no script was written for the program {program.source!r:.200}; {known}"
             return running.result(ScriptEnded("failed", type_name="NotScripted", message=message), "")
         steps = script(tools)
         try:
-            ended = await _driven(steps, running, call, cancel)
+            ended = await _drive_script(steps, running, call, cancel)
         finally:
             steps.close()
         return running.result(ended, "".join(tools.output))
 
 
-async def _driven(
+async def _drive_script(
     steps: Coroutine[Any, Any, Any],
     running: ScriptedProgram,
     call: Callable[[ProgramCall], Awaitable[Answer | Parked]],
@@ -147,7 +147,7 @@ async def _driven(
         try:
             asked = steps.send(answer)
         except StopIteration as end:
-            return running.finished(end.value)
+            return running.finish(end.value)
         except ScriptCallFailed as failed:
             return ScriptEnded("failed", type_name=failed.type_name, message=str(failed))
         except Exception as error:  # noqa: BLE001 - like an exception that a program does not catch
@@ -161,7 +161,7 @@ async def _driven(
     return ScriptEnded("cancelled")
 
 
-def _key(source: str) -> str:
+def _script_key(source: str) -> str:
     return textwrap.dedent(source).strip()
 
 

@@ -51,12 +51,12 @@ class ScriptedProgram:
             return Answer(error=AnswerError(type_name="NameError", message=f"name {tool!r} is not defined"))
         made = ProgramCall(ordinal=len(self._calls) + 1, tool=tool, arguments=arguments, parallel=False)
         if self._program.replay is not None:
-            return await self._replayed(replace(made, arguments_digest=arguments_digest(arguments)), call)
-        answer = only_answer(await self._asked(made, call))
+            return await self._replay_call(replace(made, arguments_digest=arguments_digest(arguments)), call)
+        answer = only_answer(await self._call_tool(made, call))
         self._note(made, answer)
         return ScriptEnded("finished", notice=answer.ends) if answer.ends else answer
 
-    def finished(self, value: Any) -> ScriptEnded:
+    def finish(self, value: Any) -> ScriptEnded:
         """Returns the end of a script that returned. A recorded call that it did not make is a divergence."""
         left = sorted(ordinal for ordinal in self._recorded if ordinal > len(self._calls))
         if left:
@@ -89,7 +89,7 @@ class ScriptedProgram:
             message = reason(ended.status, self._program.limits, message, None)
         return ProgramError(type=ended.type_name, message=message, traceback=f"{ended.type_name}: {message}")
 
-    async def _replayed(
+    async def _replay_call(
         self, made: ProgramCall, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
     ) -> Answer | ScriptEnded:
         known = self._recorded.get(made.ordinal)
@@ -106,7 +106,7 @@ class ScriptedProgram:
             answer=PARKED,
             after=self._answered,
         )
-        answer = await self._asked(made, call)
+        answer = await self._call_tool(made, call)
         if isinstance(answer, Answer) and not answer.ends:
             self._answered += 1
             record = replace(record, answer=answer, completed=self._answered, at=time.time())
@@ -122,7 +122,7 @@ class ScriptedProgram:
         if replay is not None and replay.on_recorded is not None:
             replay.on_recorded(record)
 
-    async def _asked(
+    async def _call_tool(
         self, made: ProgramCall, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
     ) -> Answer | Parked:
         try:

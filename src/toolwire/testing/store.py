@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import ALLOWING, check
+from toolwire.permission.deciding import ALLOWING, check_authority
 from toolwire.permission.seen_urls import with_urls
 from toolwire.testing.ledger import MemoryLedger, Records, done
 from toolwire.vocabulary.calls import Caller
@@ -43,7 +43,7 @@ class MemoryRun(MemoryLedger):
         return self.start.caller
 
     @property
-    def asked(self) -> frozenset[str]:
+    def approval_call_ids(self) -> frozenset[str]:
         """Ids of the calls that a person was asked about."""
         requests = [asked.request for asked in self.records.requests.values()]
         return frozenset(request.call_id for request in requests if request.kind == "approval")
@@ -118,19 +118,19 @@ class MemoryStore:
 
         The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
         """
-        _, has_read, has_seen = self._owned(run.conversation or run.run_id, run.caller)
+        _, has_read, has_seen = self._conversation_of(run.conversation or run.run_id, run.caller)
         has_read.update(run.taints)
         variables = self._variables.setdefault((run.conversation or run.run_id, run.caller), {})
         start = replace(run, taints=tuple(sorted(has_read)))
         if run.variables is not None and run.caller.principal:
             start = replace(start, variables=dict(variables))
         self.kept[run.run_id] = MemoryRun(start, has_read, has_seen, variables)
-        return self._taken(run.run_id)
+        return self._lease_run(run.run_id)
 
     @done
     def reopen(self, run_id: str) -> MemoryRun:
         """Returns the ledger of an existing run. The future raises `DecisionRefused` if the run is unknown or busy."""
-        return self._taken(run_id)
+        return self._lease_run(run_id)
 
     wire_key = bytes(32)
     """The key that signs portable forms. It is public and protects nothing."""
@@ -159,7 +159,7 @@ class MemoryStore:
         if decided is None:
             if _is_late(asked):
                 raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
-            check(asked, decision)
+            check_authority(asked, decision)
         filled = replace(decision, request_id=request_id, at=decision.at or time.time())
         return self.kept[asked.run_id].decide(asked, filled).result()
 
@@ -175,7 +175,7 @@ class MemoryStore:
                 return asked.request, asked.decision
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
 
-    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
+    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
         """Returns the decisions that carry a rule, with their requests; None selects all runs."""
         return [
             (asked.request, asked.decision)
@@ -199,17 +199,17 @@ class MemoryStore:
 
         The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
         """
-        self._owned(conversation, caller)
+        self._conversation_of(conversation, caller)
         self._groups[conversation] = frozenset(groups)
 
-    def _owned(self, name: str, caller: Caller) -> tuple[Caller, set[Label], dict[str, None]]:
+    def _conversation_of(self, name: str, caller: Caller) -> tuple[Caller, set[Label], dict[str, None]]:
         """Returns a conversation. A new one belongs to the caller."""
         found = self._conversations.setdefault(name, (caller, set(), {}))
         if (found[0].principal, found[0].tenant) != (caller.principal, caller.tenant):
             raise DecisionRefused("not_permitted", f"conversation {name!r} is another principal's")
         return found
 
-    def _taken(self, run_id: str) -> MemoryRun:
+    def _lease_run(self, run_id: str) -> MemoryRun:
         run = self.run(run_id)
         if run.is_leased:
             raise DecisionRefused("run_busy", f"another caller works on run {run_id!r}")

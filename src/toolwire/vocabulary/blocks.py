@@ -165,7 +165,7 @@ def data_of(blocks: Sequence[ContentBlock]) -> str | list[ContentBlock] | None:
     return list(own(blocks)) if is_blocks(list(blocks)) else None
 
 
-def shown(block: ContentBlock) -> ShownBlock:
+def block_for_model(block: ContentBlock) -> ShownBlock:
     """Returns the block as the formats of models know it, without annotations.
 
     A resource becomes its text, its image or its sound. Other bytes, and a link, become a line that names the resource.
@@ -176,15 +176,15 @@ def shown(block: ContentBlock) -> ShownBlock:
         named = (block.get("title") or block.get("name"), _short(block.get("uri") or ""), block.get("description"))
         return TextBlock(type="text", text="[resource] " + ", ".join(str(part) for part in named if part))
     if block["type"] == "resource":
-        return _shown_resource(cast("Mapping[str, Any]", block["resource"]))
+        return _resource_for_model(cast("Mapping[str, Any]", block["resource"]))
     if block["type"] != "text":
-        return _shown_media(block)
+        return _media_for_model(block)
     if "annotations" not in block:
         return block
     return TextBlock(type="text", text=block["text"])
 
 
-def _shown_media(block: ImageBlock | AudioBlock) -> ShownBlock:
+def _media_for_model(block: ImageBlock | AudioBlock) -> ShownBlock:
     source, kind = cast("Any", block.get("source")), block["type"]
     if not _is_source(source):
         # The author of the tool built it wrongly. It is named by its kind.
@@ -206,7 +206,7 @@ def _inline(media: Media) -> Base64Source:
     return Base64Source(type="base64", media_type=media.media_type, data=media.data)
 
 
-def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
+def _resource_for_model(resource: Mapping[str, Any]) -> ShownBlock:
     uri, text, blob, media_type = (resource.get(name) or "" for name in ("uri", "text", "blob", "mimeType"))
     if "text" in resource:
         return TextBlock(type="text", text=f"[resource] {_short(uri)}\n{text}")
@@ -238,7 +238,7 @@ def _short(given: object) -> str:
 def is_media(block: ContentBlock) -> bool:
     """True if a model receives the block as something else than text."""
     try:
-        return shown(block)["type"] != "text"
+        return block_for_model(block)["type"] != "text"
     except (KeyError, TypeError, AttributeError):
         return False
 
@@ -254,7 +254,7 @@ def text_of(blocks: Iterable[ContentBlock]) -> str:
 
 def _block_text(block: ContentBlock) -> str:
     try:
-        told = shown(block)
+        told = block_for_model(block)
         return str(told["text"]) if told["type"] == "text" else f"[{told['type']}]"
     except (KeyError, TypeError, AttributeError) as error:
         raise Unrepresentable(f"a content block like {block!r:.80}", path="") from error
@@ -316,7 +316,7 @@ class Content:
     def blocks(self) -> list[ContentBlock]:
         """Returns copies of all blocks."""
         # Stores the joined pieces: joining all of them again for each chunk would take quadratic time.
-        self._pieces = list(_joined(self._pieces))
+        self._pieces = list(_join_texts(self._pieces))
         return [TextBlock(type="text", text=piece) if type(piece) is str else own(piece) for piece in self._pieces]
 
 
@@ -346,7 +346,7 @@ def is_plain_text(block: object) -> TypeGuard[TextBlock]:
     return is_block(block) and block["type"] == "text" and "annotations" not in block
 
 
-def _joined(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:
+def _join_texts(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:
     for is_text, run in groupby(pieces, key=lambda piece: type(piece) is str):
         if is_text:
             yield "".join(cast("Iterator[str]", run))

@@ -32,14 +32,14 @@ def exact_pieces(value: Any) -> Iterator[str]:
 
     The value is in JSON types, as `values.plain` returns them.
     """
-    if _size(value) <= PIECE:
+    if _estimate_size(value) <= PIECE:
         yield exact(value)
     elif isinstance(value, str):
         yield '"'
         yield from (exact(value[start : start + PIECE])[1:-1] for start in range(0, len(value), PIECE))
         yield '"'
     elif isinstance(value, list):
-        yield from _container("[", _items(cast("list[Any]", value)), "]")
+        yield from _container("[", _item_pieces(cast("list[Any]", value)), "]")
     else:
         yield from _container("{", _pairs(cast("dict[str, Any]", value)), "}")
 
@@ -52,14 +52,14 @@ def _container(start: str, members: Iterable[Iterator[str]], end: str) -> Iterat
     yield end
 
 
-def _items(items: list[Any]) -> Iterator[Iterator[str]]:
+def _item_pieces(items: list[Any]) -> Iterator[Iterator[str]]:
     """Yields the pieces of the items. Small items that follow each other are encoded together."""
-    for batch in _batches(items, _size):
+    for batch in _batches(items, _estimate_size):
         yield exact_pieces(batch[0]) if len(batch) == 1 else iter((exact(batch)[1:-1],))
 
 
 def _pairs(value: dict[str, Any]) -> Iterator[Iterator[str]]:
-    for batch in _batches(sorted(value), lambda key: len(key) + _size(value[key])):
+    for batch in _batches(sorted(value), lambda key: len(key) + _estimate_size(value[key])):
         if len(batch) == 1:
             yield chain(exact_pieces(batch[0]), (":",), exact_pieces(value[batch[0]]))
         else:
@@ -78,7 +78,7 @@ def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T
         yield batch
 
 
-def _size(value: Any) -> int:
+def _estimate_size(value: Any) -> int:
     """Returns the length of the text, about. It stops counting above `PIECE`."""
     if not isinstance(value, str | list | dict):
         return _SCALAR

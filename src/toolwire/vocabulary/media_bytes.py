@@ -48,7 +48,7 @@ def image_type(content: bytes) -> str | None:
 
 def image_type_of_base64(data: str) -> str | None:
     """Works as `image_type`, for the image in base64."""
-    content = _content("".join(data[: 2 * _HEAD_CHARACTERS].split())[:_HEAD_CHARACTERS])
+    content = _decode_base64("".join(data[: 2 * _HEAD_CHARACTERS].split())[:_HEAD_CHARACTERS])
     return None if content is None else image_type(content)
 
 
@@ -68,7 +68,7 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
         return f"[{kind}: {named}, empty]"
     if kind == "image" and limit is not None and len(data) > limit:
         return f"[{kind}: {named}, {len(data) * 3 // 4:,} bytes, which is more than {limit * 3 // 4:,}]"
-    content = _content(data)
+    content = _decode_base64(data)
     if content is None:
         return f"[{kind}: {named}, not base64]"
     # Written anew: some providers refuse bits behind the last byte, which other readers ignore.
@@ -82,7 +82,7 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
     return Media(media_type=true_type, data=text)
 
 
-def _content(data: str) -> bytes | None:
+def _decode_base64(data: str) -> bytes | None:
     """Returns the bytes of base64; None if it is something else.
 
     Line breaks, the alphabet for URLs and missing padding are mended.

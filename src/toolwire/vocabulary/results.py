@@ -12,12 +12,12 @@ from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 from toolwire.vocabulary.told import show
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _UNEXPLAINED = "the tool failed without saying why"
 
 
-def _unexplained() -> Failure:
+def _default_failure() -> Failure:
     return Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
 
 
@@ -62,7 +62,7 @@ class ToolResult:
         """`blocks` is another name for `content`, because `dataclasses.replace` passes fields by name."""
         content = content or blocks
         if not success and failure is None:
-            failure = _unexplained()
+            failure = _default_failure()
             error = error or _UNEXPLAINED
         _set_success(self, success)
         _set_data(self, data)
@@ -75,7 +75,7 @@ class ToolResult:
     def __post_init__(self) -> None:
         """Completes a failed result of a subclass that is a dataclass itself; its own `__init__` sets the fields."""
         if not self.success and self.failure is None:
-            _set_failure(self, _unexplained())
+            _set_failure(self, _default_failure())
             _set_error(self, self.error or _UNEXPLAINED)
 
     @classmethod
@@ -170,7 +170,7 @@ class ToolResult:
         """
         if self.failure is not None:
             return None
-        value = plain(self.data)
+        value = plain_value(self.data)
         return cast("dict[str, Any]", value) if type(value) is dict else {"result": value}
 
     def _repr_html_(self) -> str:
@@ -185,9 +185,9 @@ class ToolResult:
         """
         return {
             "success": self.success,
-            "data": plain(self.data),
+            "data": plain_value(self.data),
             "error": self.error,
-            "metadata": plain(dict(self.metadata)),
+            "metadata": plain_value(dict(self.metadata)),
         }
 
 

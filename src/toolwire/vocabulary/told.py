@@ -7,9 +7,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolwire.vocabulary.blocks import ContentBlock, blob_line, byte_count, is_block, is_media, is_resource, shown
+from toolwire.vocabulary.blocks import (
+    ContentBlock,
+    blob_line,
+    block_for_model,
+    byte_count,
+    is_block,
+    is_media,
+    is_resource,
+)
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _MARKS = ('"base64"', '"blob"', '"mimeType"', '"data:')
 """Every text of data with base64 in a block contains at least one of these."""
@@ -26,27 +34,27 @@ _TYPED = re.compile("base64|media_type|mimeType|uri")
 _DATA_URL = re.compile(r"data:[\w.+/;=-]{0,200};base64,[A-Za-z0-9+/=]++")
 
 
-def told(value: Any) -> Any:
+def model_value(value: Any) -> Any:
     """Returns a string unchanged, and any other value in JSON types.
 
     Each image, sound and blob in it is described by its kind, media type and size. The data of a `data:` URL are too.
 
     Raises:
-        Unrepresentable: See `plain`.
+        Unrepresentable: See `plain_value`.
     """
-    return value if type(value) is str else _told(plain(value))
+    return value if type(value) is str else _describe_media(plain_value(value))
 
 
 def show(value: Any) -> str:
     """Returns the value as text for a model: a string unchanged, anything else as JSON, with media described."""
     if type(value) is str:
         return value
-    data = plain(value)
+    data = plain_value(value)
     text = json.dumps(data, ensure_ascii=False)
-    return json.dumps(_told(data), ensure_ascii=False) if any(mark in text for mark in _MARKS) else text
+    return json.dumps(_describe_media(data), ensure_ascii=False) if any(mark in text for mark in _MARKS) else text
 
 
-def told_output(text: str) -> str:
+def model_output(text: str) -> str:
     """Returns the output of a program with a description in place of each base64 field that it printed.
 
     A program may print a block as Python or as JSON. Base64 that it prints without its field stays.
@@ -70,7 +78,7 @@ def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
             block = _media_block(item)
             if block is not None:
                 found.append(block)
-                container[key] = f"[{shown(block)['type']}]"
+                container[key] = f"[{block_for_model(block)['type']}]"
             elif type(item) in (dict, list, tuple):
                 copied: Any = dict(cast("dict[Any, Any]", item)) if type(item) is dict else list(item)
                 container[key] = copied
@@ -93,20 +101,20 @@ def _media_block(item: Any) -> ContentBlock | None:
     return media if is_block(media) and is_media(media) else None
 
 
-def _told(data: Any) -> Any:
-    """Returns data in JSON types with media described. `plain` has bounded their depth."""
+def _describe_media(data: Any) -> Any:
+    """Returns data in JSON types with media described. `plain_value` has bounded their depth."""
     if type(data) is list:
-        return [_told(item) for item in cast("list[Any]", data)]
+        return [_describe_media(item) for item in cast("list[Any]", data)]
     if type(data) is str and data.startswith("data:"):
         return _DATA_URL.sub(_url_line, data)
     if type(data) is not dict:
         return data
     members = cast("dict[str, Any]", data)
-    line = _line(members)
-    return {name: _told(item) for name, item in members.items()} if line is None else line
+    line = _base64_line(members)
+    return {name: _describe_media(item) for name, item in members.items()} if line is None else line
 
 
-def _line(members: Mapping[str, Any]) -> str | None:
+def _base64_line(members: Mapping[str, Any]) -> str | None:
     """Returns the description of a mapping that holds base64 itself, or None.
 
     These are the blocks, and their inner parts: a block with more fields is not an exact block. An image or a sound of
@@ -115,7 +123,7 @@ def _line(members: Mapping[str, Any]) -> str | None:
     kind, source, resource = (members.get(name) for name in ("type", "source", "resource"))
     if is_block(members):
         if kind == "resource":
-            return _line(cast("Mapping[str, Any]", resource))
+            return _base64_line(cast("Mapping[str, Any]", resource))
         inner = _source_line(cast("Mapping[str, Any]", source)) if kind in ("image", "audio") else None
         return None if inner is None else f"[{kind}: {inner}]"
     if kind in ("image", "audio"):

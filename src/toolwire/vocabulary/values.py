@@ -45,13 +45,13 @@ _DECIMAL_LIMIT = 4_200
 """Maximum digits of a Decimal, and of its exponent: `int(Decimal("1e999999999"))` would never finish."""
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Returns the value in JSON types.
 
     Raises:
         Unrepresentable: A part has no JSON form, is nested deeper than `DEPTH_LIMIT`, or contains itself.
     """
-    return _walk(value, "", DEPTH_LIMIT, _plain_special)
+    return _walk_value(value, "", DEPTH_LIMIT, _plain_special)
 
 
 def tag(value: Any) -> Any:
@@ -60,9 +60,9 @@ def tag(value: Any) -> Any:
     Models and dataclasses become mappings, enum members become their value, paths and UUIDs become text.
 
     Raises:
-        Unrepresentable: See `plain`.
+        Unrepresentable: See `plain_value`.
     """
-    return _walk(value, "", DEPTH_LIMIT, _tag_special)
+    return _walk_value(value, "", DEPTH_LIMIT, _tag_special)
 
 
 def untag(value: Any) -> Any:
@@ -76,7 +76,7 @@ def untag(value: Any) -> Any:
 
 def canonical(value: Any) -> str:
     """Returns the plain value as one exact JSON text: equal values give equal texts."""
-    return exact(plain(value))
+    return exact(plain_value(value))
 
 
 def digest(value: Any) -> str:
@@ -94,17 +94,17 @@ def digest(value: Any) -> str:
 Special = Callable[[Any, str, int], Any]
 
 
-def _walk(value: Any, path: str, depth: int, special: Special) -> Any:
+def _walk_value(value: Any, path: str, depth: int, special: Special) -> Any:
     kind = _kind(value)
     if kind in _SCALARS:
-        return _bounded(value, path) if kind is int else value
+        return _check_integer(value, path) if kind is int else value
     if kind is float and math.isfinite(value):
         return value
     if kind is dict and all(type(key) is str for key in value) and TAG not in value:
         inner = _inside(depth, path)
-        return {key: _walk(item, f"{path}.{key}", inner, special) for key, item in value.items()}
+        return {key: _walk_value(item, f"{path}.{key}", inner, special) for key, item in value.items()}
     if kind is list:
-        return _items(value, path, depth, special)
+        return _walk_items(value, path, depth, special)
     try:
         return special(value, path, depth)
     except Unrepresentable:
@@ -122,15 +122,15 @@ def _inside(depth: int, path: str) -> int:
     return depth - 1
 
 
-def _bounded(number: int, path: str) -> int:
+def _check_integer(number: int, path: str) -> int:
     if not -_INT_LIMIT < number < _INT_LIMIT:
         raise Unrepresentable("an integer of more than 4,200 digits", path=path)
     return number
 
 
-def _items(values: Iterable[Any], path: str, depth: int, special: Special) -> list[Any]:
+def _walk_items(values: Iterable[Any], path: str, depth: int, special: Special) -> list[Any]:
     inner = _inside(depth, path)
-    return [_walk(item, f"{path}[{place}]", inner, special) for place, item in enumerate(values)]
+    return [_walk_value(item, f"{path}[{place}]", inner, special) for place, item in enumerate(values)]
 
 
 def _in_order(items: list[Any]) -> list[Any]:
@@ -152,7 +152,7 @@ def _plain_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, set | frozenset):
-        return _in_order(_items(cast("set[Any]", value), path, depth, _plain_special))
+        return _in_order(_walk_items(cast("set[Any]", value), path, depth, _plain_special))
     if isinstance(value, Mapping):
         return _plain_mapping(cast("Mapping[Any, Any]", value), path, depth)
     return _reduce(value, path, depth, _plain_special)
@@ -165,7 +165,7 @@ def _plain_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str,
         text = _key_text(key, path)
         if text in found:
             raise Unrepresentable(f"two keys that both become {text!r}", path=path)
-        found[text] = _walk(item, f"{path}.{text}", inner, _plain_special)
+        found[text] = _walk_value(item, f"{path}.{text}", inner, _plain_special)
     return found
 
 
@@ -175,7 +175,7 @@ def _key_text(key: Any, path: str) -> str:
     if isinstance(key, str):
         return str(key)
     if key is None or isinstance(key, bool | int | float):
-        return json.dumps(_bounded(key, path) if isinstance(key, int) else key)
+        return json.dumps(_check_integer(key, path) if isinstance(key, int) else key)
     if isinstance(key, datetime.datetime | datetime.date | datetime.time):
         return key.isoformat()
     if isinstance(key, Decimal | UUID | PurePath):
@@ -206,7 +206,7 @@ def _tag_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, Decimal):
         return {TAG: "Decimal", _VALUE: _decimal_text(value, path)}
     if isinstance(value, tuple):
-        return {TAG: "tuple", _VALUE: _items(cast("tuple[Any, ...]", value), path, depth, _tag_special)}
+        return {TAG: "tuple", _VALUE: _walk_items(cast("tuple[Any, ...]", value), path, depth, _tag_special)}
     if isinstance(value, set | frozenset):
         return _tag_set(cast("set[Any]", value), path, depth)
     if isinstance(value, Mapping):
@@ -216,7 +216,7 @@ def _tag_special(value: Any, path: str, depth: int) -> Any:
 
 def _tag_set(value: set[Any] | frozenset[Any], path: str, depth: int) -> Any:
     """Tags a set. It becomes a list if a program cannot put the members into a set: models arrive there as mappings."""
-    items = _in_order(_items(value, path, depth, _tag_special))
+    items = _in_order(_walk_items(value, path, depth, _tag_special))
     if not all(_is_hashable(item) for item in items):
         return items
     return {TAG: "frozenset" if isinstance(value, frozenset) else "set", _VALUE: items}
@@ -225,13 +225,13 @@ def _tag_set(value: set[Any] | frozenset[Any], path: str, depth: int) -> Any:
 def _tag_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
     inner = _inside(depth, path)
     if all(type(key) is str for key in value) and TAG not in value:
-        return {key: _walk(item, f"{path}.{key}", inner, _tag_special) for key, item in value.items()}
+        return {key: _walk_value(item, f"{path}.{key}", inner, _tag_special) for key, item in value.items()}
     pairs: list[list[Any]] = []
     for key, item in value.items():
-        tagged = _walk(key, path, inner, _tag_special)
+        tagged = _walk_value(key, path, inner, _tag_special)
         if not _is_hashable(tagged):
             raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
-        pairs.append([tagged, _walk(item, f"{path}[{key!r}]", inner, _tag_special)])
+        pairs.append([tagged, _walk_value(item, f"{path}[{key!r}]", inner, _tag_special)])
     return {TAG: "dict", _VALUE: pairs}
 
 
@@ -264,25 +264,25 @@ def _is_short(value: Decimal, text: str) -> bool:
 def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
     """Converts objects that stand for a simpler value, in both forms."""
     if isinstance(value, Enum):
-        return _walk(value.value, path, depth, special)
+        return _walk_value(value.value, path, depth, special)
     if isinstance(value, tuple | list):
-        return _items(cast("Iterable[Any]", value), path, depth, special)
+        return _walk_items(cast("Iterable[Any]", value), path, depth, special)
     if isinstance(value, str | PurePath | UUID):
         return str(value)
     if isinstance(value, int):
-        return _walk(int(value), path, depth, special)
+        return _walk_value(int(value), path, depth, special)
     dump: Callable[[Any], Any] | None = getattr(cast("type[Any]", type(value)), "model_dump", None)
     if dump is not None:
-        return _walk(dump(value), path, depth, special)
+        return _walk_value(dump(value), path, depth, special)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _walk(fields, path, depth, special)
+        return _walk_value(fields, path, depth, special)
     try:
         form = plain_form(value, path)
     except NoForm:
         raise Unrepresentable(f"a value of type {type(value).__name__}", path=path) from None
     # One level less: the form of a value must not lead back to the value.
-    return _walk(form, path, _inside(depth, path), special)
+    return _walk_value(form, path, _inside(depth, path), special)
 
 
 def _duration(value: datetime.timedelta) -> str:
@@ -318,7 +318,7 @@ def _members(items: Any, depth: int) -> list[Any]:
     return [_untag(item, inner) for item in _list(items)]
 
 
-def _keyed(pairs: Any, depth: int) -> dict[Any, Any]:
+def _untag_dict(pairs: Any, depth: int) -> dict[Any, Any]:
     inner = _inside(depth, "")
     found = [(_untag(key, inner), _untag(item, inner)) for key, item in map(_list, _list(pairs))]
     return dict(_apart(found, [key for key, _ in found]))
@@ -348,7 +348,7 @@ _UNTAG: dict[str, Callable[[Any, int], Any]] = {
     "tuple": lambda items, depth: tuple(_members(items, depth)),
     "set": lambda items, depth: set(_apart(found := _members(items, depth), found)),
     "frozenset": lambda items, depth: frozenset(_apart(found := _members(items, depth), found)),
-    "dict": _keyed,
+    "dict": _untag_dict,
 }
 
 
@@ -363,14 +363,14 @@ def _apart(members: list[Any], keys: list[Any]) -> list[Any]:
     hashes = Counter(map(hash, keys))
     if len(hashes) < len(keys):
         # Two long tuples with equal hashes are compared item by item.
-        sizes = [_size(key) if isinstance(key, tuple | frozenset) else 1 for key in keys]
+        sizes = [_key_size(key) if isinstance(key, tuple | frozenset) else 1 for key in keys]
         compared = sum(size * (hashes[hash(key)] - 1) for key, size in zip(keys, sizes, strict=True)) // 2
         if compared > COMPARISONS_LIMIT * sum(sizes):
             raise ValueError("members that collide")
     return members
 
 
-def _size(key: Any) -> int:
+def _key_size(key: Any) -> int:
     """Returns the number of values in a key, including those inside its tuples."""
     size = 0
     left = [key]

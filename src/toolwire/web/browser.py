@@ -23,7 +23,7 @@ from playwright.async_api import Error, Page, Request, async_playwright
 
 from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web.fetching import HTML, URL_LIMIT, Fetched, checked, content_type_of
+from toolwire.web.fetching import HTML, URL_LIMIT, Fetched, content_type_of, require_fetchable
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.guarding_proxy import GuardingProxy, guarding_proxy
 from toolwire.web.network import BODY_LIMIT_BYTES
@@ -48,14 +48,14 @@ async def render(url: str, *, transport: GuardedTransport, ports: Collection[int
         FetchFailed: The page cannot be reached, or not within `RENDER_DEADLINE_S`.
         SandboxUnavailable: This machine has no browser, or cannot confine it.
     """
-    at = str(checked(url, ports))
+    at = str(require_fetchable(url, ports))
     try:
         async with (
             asyncio.timeout(RENDER_DEADLINE_S),
             guarding_proxy(transport, ports) as proxy,
-            _opened(_flags(proxy.port)) as page,
+            _open_browser(_flags(proxy.port)) as page,
         ):
-            reading = asyncio.ensure_future(_read(page, at, proxy))
+            reading = asyncio.ensure_future(_load_page(page, at, proxy))
             try:
                 await asyncio.wait({reading, proxy.stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if proxy.stopped.done():
@@ -78,7 +78,7 @@ def _flags(proxy_port: int) -> list[str]:
 
 
 @asynccontextmanager
-async def _opened(flags: list[str]) -> AsyncGenerator[Page, None]:
+async def _open_browser(flags: list[str]) -> AsyncGenerator[Page, None]:
     """Starts a browser and gives its page. The browser and its profile are gone at the end of the block."""
     command = _command()
     with tempfile.TemporaryDirectory(prefix="toolwire-browser-", ignore_cleanup_errors=True) as folder:
@@ -177,15 +177,15 @@ def _unavailable(why: str, how_to_fix: str) -> SandboxUnavailable:
     )
 
 
-async def _read(page: Page, url: str, proxy: GuardingProxy) -> Fetched | None:
+async def _load_page(page: Page, url: str, proxy: GuardingProxy) -> Fetched | None:
     at = [url]
 
-    def requested(request: Request) -> None:
+    def note_request(request: Request) -> None:
         proxy.count_request(request)
         if request.is_navigation_request() and request.frame == page.main_frame:
             at.append(request.url)
 
-    page.context.on("request", requested)
+    page.context.on("request", note_request)
     try:
         response = await page.goto(url, wait_until="domcontentloaded", timeout=0)
         kind = content_type_of(response.headers.get("content-type", ""))[0] if response else ""
@@ -199,10 +199,10 @@ async def _read(page: Page, url: str, proxy: GuardingProxy) -> Fetched | None:
     except Error as error:
         if "Download is starting" in error.message:
             return None
-        raise _unreached(at[-1], error.message, proxy) from error
+        raise _load_failure(at[-1], error.message, proxy) from error
 
 
-def _unreached(url: str, said: str, proxy: GuardingProxy) -> FetchFailed:
+def _load_failure(url: str, said: str, proxy: GuardingProxy) -> FetchFailed:
     refused = proxy.refusals.get((urlsplit(url).hostname or "").strip("[]"))
     if refused is not None:
         return refused

@@ -78,22 +78,22 @@ async def fetch(
 
 
 async def _follow(url: str, transport: httpx2.AsyncBaseTransport, ports: Collection[int]) -> Fetched:
-    at = checked(url, ports)
+    at = require_fetchable(url, ports)
     for _ in range(REDIRECT_LIMIT + 1):
         response = await transport.handle_async_request(httpx2.Request("GET", at, headers=_HEADERS))
         try:
             location = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if location is None:
-                return await _read(at, response)
+                return await _read_page(at, response)
         finally:
             await response.aclose()
-        before, at = at, checked(_joined(at, location), ports)
+        before, at = at, require_fetchable(_redirect_target(at, location), ports)
         if before.scheme == "https" and at.scheme == "http":
             raise Blocked("the page redirects from https to http")
     raise Blocked(f"the page redirects more than {REDIRECT_LIMIT} times")
 
 
-def checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
+def require_fetchable(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
     """Returns the URL if its form may be fetched. Its address is checked when it is resolved."""
     shown = f"{str(url)[:200]!r}"
     if len(str(url)) > URL_LIMIT:
@@ -115,14 +115,14 @@ def checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
     return found
 
 
-def _joined(at: httpx2.URL, location: str) -> httpx2.URL:
+def _redirect_target(at: httpx2.URL, location: str) -> httpx2.URL:
     try:
         return at.join(location)
     except (httpx2.InvalidURL, UnicodeError):
         raise Blocked("the page redirects to a text that is not a URL") from None
 
 
-async def _read(url: httpx2.URL, response: httpx2.Response) -> Fetched:
+async def _read_page(url: httpx2.URL, response: httpx2.Response) -> Fetched:
     kind, charset = content_type_of(response.headers.get("content-type", ""))
     body = b""
     if response.is_success:
@@ -149,14 +149,14 @@ async def _body(response: httpx2.Response) -> bytes:
         raise TypeError("the transport's answer cannot be read in an event loop")
     parts = response.stream.__aiter__()
     body = bytearray()
-    async for part in _unpacked(parts) if encoding == "gzip" else parts:
+    async for part in _unpack(parts) if encoding == "gzip" else parts:
         body += part
         if len(body) > BODY_LIMIT_BYTES:
             raise Blocked(f"the page has more than {BODY_LIMIT_BYTES:,} bytes")
     return bytes(body)
 
 
-async def _unpacked(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _unpack(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Unpacks gzip in pieces, so that a bomb is stopped before it takes memory."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     packed_size = size = 0

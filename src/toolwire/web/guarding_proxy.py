@@ -76,16 +76,16 @@ class GuardingProxy:
         await asyncio.gather(*self._writers, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, port = await _asked(reader, writer)
+        host, port = await _read_target(reader, writer)
         try:
-            there, to_there = await self._connected(host, port)
+            there, to_there = await self._connect(host, port)
         except FetchFailed as error:
             self.refusals[host] = error
-            writer.write(_answer(_NOT_ALLOWED if isinstance(error, Blocked) else _UNREACHABLE))
+            writer.write(_socks_reply(_NOT_ALLOWED if isinstance(error, Blocked) else _UNREACHABLE))
             await writer.drain()
             return
         try:
-            writer.write(_answer(_DONE))
+            writer.write(_socks_reply(_DONE))
             ways = [asyncio.ensure_future(self._copy(*way)) for way in ((reader, to_there), (there, writer))]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -96,7 +96,7 @@ class GuardingProxy:
         finally:
             to_there.close()
 
-    async def _connected(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if port not in self._ports:
             raise Blocked(f"port {port} is not fetched: use {' or '.join(map(str, self._ports))}")
         async with self._lookups:
@@ -133,7 +133,7 @@ async def guarding_proxy(transport: GuardedTransport, ports: Collection[int]) ->
         await proxy.close()
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+async def _read_target(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
     """Returns the host and the port that the browser asks for.
 
     Raises:
@@ -158,5 +158,5 @@ async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     return host.strip("[]"), int.from_bytes(await reader.readexactly(2), "big")
 
 
-def _answer(status: int) -> bytes:
+def _socks_reply(status: int) -> bytes:
     return bytes([5, status, 0, _V4]) + socket.inet_aton("0.0.0.0") + b"\0\0"  # noqa: S104 - it names no address

@@ -55,7 +55,7 @@ class Pages:
         self._transport = GuardedTransport(allow=allowed)
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, bool], tuple[float, Page]] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, bool], tuple[float, Page]] = OrderedDict()
         self._size = 0
 
     async def get(self, url: str, render: Render | None = None) -> Page:
@@ -67,7 +67,7 @@ class Pages:
             SandboxUnavailable: This machine cannot confine the process that parses pages, or the browser.
         """
         key = (url, render is not None)
-        kept = self._recalled(key)
+        kept = self._recall(key)
         if kept is not None:
             return kept
         found = await render(url, transport=self._transport, ports=self._ports) if render else None
@@ -82,29 +82,29 @@ class Pages:
         self._keep(key, page)
         return page
 
-    def _recalled(self, key: tuple[str, bool]) -> Page | None:
+    def _recall(self, key: tuple[str, bool]) -> Page | None:
         with self._lock:
-            kept = self._kept.get(key)
+            kept = self._pages.get(key)
             if kept is None:
                 return None
             until, page = kept
             if self._clock() >= until:
                 self._drop(key)
                 return None
-            self._kept.move_to_end(key)
+            self._pages.move_to_end(key)
             return page
 
     def _keep(self, key: tuple[str, bool], page: Page) -> None:
         with self._lock:
-            if key in self._kept:
+            if key in self._pages:
                 self._drop(key)
-            self._kept[key] = (self._clock() + CACHE_TIME_S, page)
-            self._size += _size(page)
+            self._pages[key] = (self._clock() + CACHE_TIME_S, page)
+            self._size += _page_size(page)
             while self._size > CACHE_LIMIT_BYTES:
-                self._drop(next(iter(self._kept)))
+                self._drop(next(iter(self._pages)))
 
     def _drop(self, key: tuple[str, bool]) -> None:
-        self._size -= _size(self._kept.pop(key)[1])
+        self._size -= _page_size(self._pages.pop(key)[1])
 
 
 _LATER = (408, 425, 429, 500, 502, 503, 504)
@@ -112,7 +112,7 @@ _NO_TEXT = "the page has no text: it may be made by JavaScript, which render=tru
 _NO_TEXT_RENDERED = "the page has no text, also after its JavaScript: it may be made of images"
 
 
-def _size(page: Page) -> int:
+def _page_size(page: Page) -> int:
     return len(page.text.encode()) + len(page.title.encode())
 
 

@@ -50,28 +50,28 @@ def main() -> None:
     steps = lockdown.steps(os.getpid(), lockdown.present)
     os.write(outgoing, READY)
     while True:
-        child, to_child, from_child = _forked(lockdown, steps)
-        head = _read(incoming, 5)
+        child, to_child, from_child = _fork_child(lockdown, steps)
+        head = _read_bytes(incoming, 5)
         if len(head) < 5:
             return
         size, cpu_s = struct.unpack(">IB", head)
         try:
             # Its own limit comes with the lockdown, and a later one would replace this.
-            if _read(from_child, 1):
+            if _read_bytes(from_child, 1):
                 resource.prlimit(child, resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-            _write(to_child, _read(incoming, size))
+            _write_bytes(to_child, _read_bytes(incoming, size))
             os.close(to_child)
-            answer = _read(from_child, ANSWER_LIMIT_BYTES + 1)
+            answer = _read_bytes(from_child, ANSWER_LIMIT_BYTES + 1)
         finally:
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
             os.close(from_child)
         if not answer and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
             answer = b"l"
-        _write(outgoing, struct.pack(">I", len(answer)) + answer)
+        _write_bytes(outgoing, struct.pack(">I", len(answer)) + answer)
 
 
-def _forked(lockdown: Lockdown, steps: tuple[Step, ...]) -> tuple[int, int, int]:
+def _fork_child(lockdown: Lockdown, steps: tuple[Step, ...]) -> tuple[int, int, int]:
     """Returns a confined child that waits for its page, and the ends of its channel."""
     child_reads, to_child = map(_high, os.pipe())
     from_child, child_writes = map(_high, os.pipe())
@@ -118,22 +118,22 @@ def _is_confined() -> bool:
 
 
 def _serve() -> None:
-    _write(TO_HOST, READY)
-    head, _, body = _read(FROM_HOST).partition(b"\n")
+    _write_bytes(TO_HOST, READY)
+    head, _, body = _read_bytes(FROM_HOST).partition(b"\n")
     request: dict[str, str] = json.loads(head)
     try:
         title, text = text_of(request["kind"], body, request["url"], request["charset"])
-        answer = b"t" + _encoded(title[:TITLE_LIMIT].replace("\0", "")) + b"\0" + _encoded(text)
+        answer = b"t" + _encode(title[:TITLE_LIMIT].replace("\0", "")) + b"\0" + _encode(text)
     except UnreadablePage as error:
-        answer = b"e" + _encoded(str(error)[:TITLE_LIMIT])
-    _write(TO_HOST, answer)
+        answer = b"e" + _encode(str(error)[:TITLE_LIMIT])
+    _write_bytes(TO_HOST, answer)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _read(descriptor: int, size: int = sys.maxsize) -> bytes:
+def _read_bytes(descriptor: int, size: int = sys.maxsize) -> bytes:
     """Returns so many bytes, or those until the other side closes the channel."""
     found = bytearray()
     while len(found) < size:
@@ -144,7 +144,7 @@ def _read(descriptor: int, size: int = sys.maxsize) -> bytes:
     return bytes(found)
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write_bytes(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]

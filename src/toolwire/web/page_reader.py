@@ -85,7 +85,7 @@ class PageReader:
         if not self._places.acquire(blocking=False):
             raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
         try:
-            if not self._lock.acquire(timeout=max(_left_s(), 0.0)):
+            if not self._lock.acquire(timeout=max(_time_left_s(), 0.0)):
                 raise FetchFailed(_OTHERS_FIRST, may_repeat=True)
             try:
                 answer = self._answer(kind, body, url=url, charset=charset)
@@ -96,17 +96,17 @@ class PageReader:
         return _page_text(answer)
 
     def _answer(self, kind: str, body: bytes, *, url: str, charset: str) -> bytes:
-        process, left_s = self._started(), _left_s()
+        process, left_s = self._ensure_process(), _time_left_s()
         if left_s <= 0:
             raise PageLimit(_TOO_LATE)
         late = threading.Timer(left_s, _kill, [process])
         late.start()
         cpu_s = min(max(math.ceil(len(body) / 1_000_000), 1), CPU_LIMIT_S)
         try:
-            return _asked(process, {"kind": kind, "url": url, "charset": charset}, body, cpu_s)
+            return _ask_child(process, {"kind": kind, "url": url, "charset": charset}, body, cpu_s)
         except OSError as error:
             self._end()
-            raise PageLimit(_TOO_LATE) if _left_s() <= 0 else FetchFailed(_UNREADABLE) from error
+            raise PageLimit(_TOO_LATE) if _time_left_s() <= 0 else FetchFailed(_UNREADABLE) from error
         finally:
             late.cancel()
 
@@ -115,7 +115,7 @@ class PageReader:
         with self._lock:
             self._end()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _ensure_process(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._owner != os.getpid():
             # The process belongs to the parent of this fork; Popen would warn that it still runs.
             self._process.returncode = 0
@@ -171,7 +171,7 @@ def _unavailable(why: str) -> SandboxUnavailable:
     )
 
 
-def _asked(process: subprocess.Popen[bytes], request: dict[str, str], body: bytes, cpu_s: int) -> bytes:
+def _ask_child(process: subprocess.Popen[bytes], request: dict[str, str], body: bytes, cpu_s: int) -> bytes:
     """Returns the child's answer, in which nothing is to be trusted."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -183,7 +183,7 @@ def _asked(process: subprocess.Popen[bytes], request: dict[str, str], body: byte
     return _exactly(process.stdout, size)
 
 
-def _left_s() -> float:
+def _time_left_s() -> float:
     """Returns the seconds that the call may still spend on its page."""
     deadline = CALL_DEADLINE.get()
     return PAGE_TIMEOUT_S if deadline is None else min(deadline - time.monotonic(), PAGE_TIMEOUT_S)

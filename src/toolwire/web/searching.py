@@ -52,7 +52,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SearchRequest:
     """One search."""
 
     query: str
@@ -83,7 +83,7 @@ class Provider:
     """The URL that is asked; empty if each installation has its own."""
     most: int
     """The number of results that one request can return."""
-    request: Callable[[Wanted, str, str], httpx2.Request]
+    request: Callable[[SearchRequest, str, str], httpx2.Request]
     """Makes the request from the search, the URL and the key."""
     results: Callable[[Mapping[str, Any]], list[SearchResult]]
     """Reads the results from the answer, without those that have no URL."""
@@ -94,7 +94,7 @@ def is_freshness(text: str) -> bool:
     return text in FRESHNESS or _DATES.match(text) is not None
 
 
-async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> list[SearchResult]:
+async def search(provider: Provider, wanted: SearchRequest, *, url: str, key: str) -> list[SearchResult]:
     """Asks an engine. The URL is the host's own choice, so no guard stands before it.
 
     Raises:
@@ -104,13 +104,13 @@ async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> l
         async with asyncio.timeout(DEADLINE_S), httpx2.AsyncClient(trust_env=False, timeout=DEADLINE_S) as client:
             response = await client.send(provider.request(wanted, url, key), stream=True)
             try:
-                body = await _read(response)
+                body = await _read_answer(response)
             finally:
                 await response.aclose()
     except (TimeoutError, httpx2.HTTPError):
         raise FetchFailed(f"the search engine {provider.name} cannot be reached", may_repeat=True) from None
     if not response.is_success:
-        raise _refused(provider.name, response.status_code)
+        raise _engine_failure(provider.name, response.status_code)
     try:
         told: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -121,11 +121,11 @@ async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> l
     # Bocha reports an error in the body of an answer with status 200.
     code = answer.get("code", 200)
     if str(code) != "200":
-        raise _refused(provider.name, code)
+        raise _engine_failure(provider.name, code)
     return provider.results(answer)[: wanted.count]
 
 
-async def _read(response: httpx2.Response) -> bytes:
+async def _read_answer(response: httpx2.Response) -> bytes:
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
@@ -134,20 +134,20 @@ async def _read(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def _refused(name: str, code: object) -> FetchFailed:
+def _engine_failure(name: str, code: object) -> FetchFailed:
     reasons = {"401": "refuses the key", "403": "refuses the key or the format", "429": "has too many requests now"}
     why = reasons.get(str(code)[:20], f"answered {str(code)[:20]}")
     return FetchFailed(f"the search engine {name} {why}", may_repeat=True)
 
 
 # The API's page at open.bochaai.com; its answer has the form of Bing's.
-def _bocha(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+def _bocha(wanted: SearchRequest, url: str, key: str) -> httpx2.Request:
     body = {"query": wanted.query, "freshness": wanted.freshness, "summary": True, "count": wanted.count}
     return httpx2.Request("POST", url, json=body, headers={"Authorization": f"Bearer {key}"})
 
 
 def _bocha_results(answer: Mapping[str, Any]) -> list[SearchResult]:
-    items = _items(answer, "data", "webPages", "value")
+    items = _fetchable_items(answer, "data", "webPages", "value")
     return [
         _result(item, title="name", snippet="snippet", summary="summary", site="siteName", published="datePublished")
         for item in items
@@ -155,7 +155,7 @@ def _bocha_results(answer: Mapping[str, Any]) -> list[SearchResult]:
 
 
 # docs.tavily.com/api-reference/endpoint/search. Only its topic "news" gives `published_date`.
-def _tavily(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+def _tavily(wanted: SearchRequest, url: str, key: str) -> httpx2.Request:
     body: dict[str, Any] = {"query": wanted.query, "max_results": wanted.count}
     if wanted.period:
         body["time_range"] = wanted.period
@@ -165,11 +165,13 @@ def _tavily(wanted: Wanted, url: str, key: str) -> httpx2.Request:
 
 
 def _tavily_results(answer: Mapping[str, Any]) -> list[SearchResult]:
-    return [_result(item, snippet="content", published="published_date") for item in _items(answer, "results")]
+    return [
+        _result(item, snippet="content", published="published_date") for item in _fetchable_items(answer, "results")
+    ]
 
 
 # api-dashboard.search.brave.com/api-reference/web/search/get
-def _brave(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+def _brave(wanted: SearchRequest, url: str, key: str) -> httpx2.Request:
     if len(wanted.query) > BRAVE_CHARS or len(wanted.query.split()) > BRAVE_WORDS:
         raise FetchFailed(f"brave takes at most {BRAVE_CHARS} characters and {BRAVE_WORDS} words: shorten the query")
     query: dict[str, str] = {"q": wanted.query, "count": str(wanted.count), "text_decorations": "false"}
@@ -182,7 +184,7 @@ def _brave(wanted: Wanted, url: str, key: str) -> httpx2.Request:
 
 
 def _brave_results(answer: Mapping[str, Any]) -> list[SearchResult]:
-    items = _items(answer, "web", "results")
+    items = _fetchable_items(answer, "web", "results")
     return [
         _result({**item, "site": _site(item.get("profile"))}, snippet="description", site="site", published="page_age")
         for item in items
@@ -195,7 +197,7 @@ def _site(profile: object) -> object:
 
 
 # docs.searxng.org/dev/search_api, which leaves out "week"; `parse_time_range` of its source takes that too.
-def _searxng(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+def _searxng(wanted: SearchRequest, url: str, key: str) -> httpx2.Request:
     query = {"q": wanted.query, "format": "json"}
     if wanted.days:
         raise FetchFailed(f"searxng knows no days: give freshness as one of {', '.join(FRESHNESS)}")
@@ -206,10 +208,10 @@ def _searxng(wanted: Wanted, url: str, key: str) -> httpx2.Request:
 
 
 def _searxng_results(answer: Mapping[str, Any]) -> list[SearchResult]:
-    return [_result(item, snippet="content", published="publishedDate") for item in _items(answer, "results")]
+    return [_result(item, snippet="content", published="publishedDate") for item in _fetchable_items(answer, "results")]
 
 
-async def search_ddgs(wanted: Wanted) -> list[SearchResult]:
+async def search_ddgs(wanted: SearchRequest) -> list[SearchResult]:
     """Asks by the package ddgs, which needs no key and has an HTTP client of its own. It blocks, so it has a thread.
 
     Raises:
@@ -223,7 +225,7 @@ async def search_ddgs(wanted: Wanted) -> list[SearchResult]:
         raise FetchFailed(_DDGS_SILENT, may_repeat=True) from None
 
 
-def _ask_ddgs(wanted: Wanted) -> list[SearchResult]:
+def _ask_ddgs(wanted: SearchRequest) -> list[SearchResult]:
     from ddgs import DDGS  # pyright: ignore[reportUnknownVariableType]
     from ddgs.exceptions import DDGSException
 
@@ -269,7 +271,7 @@ PROVIDERS = (
 """The engines in the order in which one is taken whose variable is set."""
 
 
-def _items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
+def _fetchable_items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
     """Returns the objects in the list at the path that have a URL that can be fetched; none if the answer has another
     shape."""
     found: object = answer
@@ -277,7 +279,7 @@ def _items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
         found = cast("dict[str, object]", found).get(name) if isinstance(found, dict) else None
     listed = cast("list[object]", found) if isinstance(found, list) else []
     items = [cast("Mapping[str, Any]", item) for item in listed if isinstance(item, dict)]
-    return [item for item in items if 0 < len(_text(item, "url")) <= URL_LIMIT]
+    return [item for item in items if 0 < len(_field_text(item, "url")) <= URL_LIMIT]
 
 
 def _result(
@@ -290,18 +292,18 @@ def _result(
     site: str = "",
     published: str = "",
 ) -> SearchResult:
-    address = _text(item, url)
+    address = _field_text(item, url)
     return SearchResult(
-        title=_text(item, title),
+        title=_field_text(item, title),
         url=address,
-        snippet=_text(item, snippet),
-        summary=_text(item, summary),
-        site=_text(item, site) or _host(address),
-        published=_text(item, published),
+        snippet=_field_text(item, snippet),
+        summary=_field_text(item, summary),
+        site=_field_text(item, site) or _host(address),
+        published=_field_text(item, published),
     )
 
 
-def _text(item: Mapping[str, Any], name: str) -> str:
+def _field_text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
     return outside_text(value, TEXT_LIMIT) if isinstance(value, str) else ""
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, RootModel, TypeAdapt
 
 from tests import processor
 from toolwire.definition.arguments.equal_hashes import COMPARISONS_LIMIT
-from toolwire.definition.arguments.extended import extended
+from toolwire.definition.arguments.extended import extend_tool
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import Invalid, Validated
 from toolwire.definition.tool import Tool
@@ -135,7 +135,7 @@ def test_without_the_budget_the_time_grows_with_the_square_of_the_count() -> Non
 def test_the_fields_of_an_added_model_are_bounded_as_well() -> None:
     def take() -> None: ...
 
-    tool = extended(from_function(take), Holder)
+    tool = extend_tool(from_function(take), Holder)
     refused = tool.validate({"numbers": multiples(45_000)})
     assert isinstance(refused, Invalid)
     assert [problem.path for problem in refused.problems] == ["numbers"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, model_validator
 
-from toolwire.definition.arguments.extended import extended, model_of
+from toolwire.definition.arguments.extended import extend_tool, model_of
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Invalid, Tool, Validated, canonical
@@ -61,7 +61,7 @@ def problems(tool: Tool, arguments: dict[str, Any]) -> list[str]:
 
 
 def test_the_schema_has_the_tools_own_parameters_and_the_fields() -> None:
-    assert extended(from_function(finish), Trip).input_schema == {
+    assert extend_tool(from_function(finish), Trip).input_schema == {
         "type": "object",
         "properties": {
             "response": {"type": "string", "description": "What the user reads"},
@@ -82,7 +82,7 @@ def test_the_schema_has_the_tools_own_parameters_and_the_fields() -> None:
 
 
 def test_the_arguments_make_the_model_and_the_function_gets_its_own() -> None:
-    tool = extended(from_function(finish), Trip)
+    tool = extend_tool(from_function(finish), Trip)
     found = validated(tool, GIVEN)
     assert isinstance(found.values, StructuredValues)
     assert found.values.structured == TRIP
@@ -96,7 +96,7 @@ def test_a_function_gets_the_fields_that_it_takes() -> None:
     def finish_all(response: str, **more: object) -> tuple[str, object]:
         return response, more
 
-    some, whole = (extended(from_function(function), Trip) for function in (finish_some, finish_all))
+    some, whole = (extend_tool(from_function(function), Trip) for function in (finish_some, finish_all))
     assert some.invoke(validated(some, GIVEN)) == ("Done.", TRIP.day)
     assert whole.invoke(validated(whole, GIVEN)) == ("Done.", {"to": TRIP.to, "day": TRIP.day, "nights": 1})
 
@@ -109,13 +109,13 @@ def test_fields_go_by_their_alias_for_the_model_and_by_their_name_for_the_functi
     def finish_there(place: str, other: str) -> str:
         return place + other
 
-    tool = extended(from_function(finish_there), Aliased)
+    tool = extend_tool(from_function(finish_there), Aliased)
     assert list(tool.input_schema["properties"]) == ["where", "wherever"]
     assert tool.invoke(validated(tool, {"where": "R", "wherever": "P"})) == "RP"
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    assert problems(extended(from_function(finish), Trip), {"to": {"name": "Rome", "people": -1}, "nigths": 2}) == [
+    assert problems(extend_tool(from_function(finish), Trip), {"to": {"name": "Rome", "people": -1}, "nigths": 2}) == [
         "'response' is missing: give a string.",
         "'nigths' is unknown: did you mean 'nights'?",
         "'to.people' must be an integer (at least 0), not -1.",
@@ -124,7 +124,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_an_error_of_the_whole_model_is_reported() -> None:
-    assert problems(extended(from_function(finish), Trip), {**GIVEN, "nights": 100}) == ["nobody stays that long."]
+    assert problems(extend_tool(from_function(finish), Trip), {**GIVEN, "nights": 100}) == ["nobody stays that long."]
 
 
 def test_two_definitions_of_one_name_stay_apart() -> None:
@@ -137,14 +137,14 @@ def test_two_definitions_of_one_name_stay_apart() -> None:
 
         return from_function(finish_at)
 
-    tool = extended(own(), Trip)
+    tool = extend_tool(own(), Trip)
     assert list(tool.input_schema["$defs"]) == ["Place", "Trip_Place"]
     assert tool.input_schema["properties"]["to"] == {"$ref": "#/$defs/Trip_Place"}
     assert tool.invoke(validated(tool, {"at": {"street": "Via"}, "to": GIVEN["to"], "day": GIVEN["day"]})) == "Via"
 
 
 def test_a_model_that_holds_itself_can_be_filled_in() -> None:
-    tool = extended(from_function(finish), Tree)
+    tool = extend_tool(from_function(finish), Tree)
     found = validated(tool, {"response": "x", "leaf": "a", "below": [{"leaf": "b"}]})
     assert isinstance(found.values, StructuredValues)
     assert found.values.structured == Tree(leaf="a", below=[Tree(leaf="b")])
@@ -157,17 +157,17 @@ class Tree(BaseModel):
 
 def test_another_model_takes_the_place_of_the_first_and_none_takes_it_away() -> None:
     tool = from_function(finish)
-    first = extended(tool, Trip)
-    second = extended(first, Place)
+    first = extend_tool(tool, Trip)
+    second = extend_tool(first, Place)
     assert list(second.input_schema["properties"]) == ["response", "name", "people"]
-    assert extended(second, None).input_schema == tool.input_schema
-    assert [model_of(each) for each in (tool, first, second, extended(second, None))] == [None, Trip, Place, None]
+    assert extend_tool(second, None).input_schema == tool.input_schema
+    assert [model_of(each) for each in (tool, first, second, extend_tool(second, None))] == [None, Trip, Place, None]
 
 
 def test_the_tool_that_is_extended_stays_as_it_is() -> None:
     tool = from_function(finish)
     before = tool.input_schema
-    extended(tool, Trip)
+    extend_tool(tool, Trip)
     assert (tool.input_schema, tool.invoke(validated(tool, {"response": "x"}))) == (before, "x")
 
 
@@ -186,7 +186,7 @@ class Empty(BaseModel):
 )
 def test_a_class_that_is_not_a_model_with_fields_is_an_error(model: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match=f"^tool 'finish': {re.escape(message)}$"):
-        extended(from_function(finish), model)
+        extend_tool(from_function(finish), model)
 
 
 def test_a_field_that_the_host_gives_is_an_error() -> None:
@@ -196,11 +196,11 @@ def test_a_field_that_the_host_gives_is_an_error() -> None:
     tool = from_function(finish_at)
     tool.bindings.bind("day", default="today")
     with pytest.raises(DefinitionError, match="the field 'day' of Trip is a parameter that the host gives"):
-        extended(tool, Trip)
+        extend_tool(tool, Trip)
 
 
 def test_the_parameters_of_both_can_be_written_as_a_signature() -> None:
-    found = extended(from_function(finish), Trip).visible_parameters
+    found = extend_tool(from_function(finish), Trip).visible_parameters
     assert [(each.name, each.required, each.annotation) for each in found] == [
         ("response", True, "str"),
         ("to", True, "dict"),
@@ -220,4 +220,4 @@ def test_the_canonical_form_is_read_back_to_the_same(name: str, people: int, day
     assert first.values.structured == again.values.structured
 
 
-FINISH = extended(from_function(finish), Trip)
+FINISH = extend_tool(from_function(finish), Trip)

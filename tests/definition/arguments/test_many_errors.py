@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from tests import processor
 from toolwire import ToolCall, ToolSpec, protocols
 from toolwire.definition.arguments import problems, recursive_types, validation
-from toolwire.definition.arguments.extended import extended
+from toolwire.definition.arguments.extended import extend_tool
 from toolwire.definition.arguments.problems import COMPLAINT_LIMIT_BYTES, COMPLAINT_PROBLEMS_LIMIT
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
@@ -245,7 +245,7 @@ def test_large_arguments_are_told_the_first_problem_of_each_list_and_that_others
 def test_fields_of_an_added_model_are_checked_up_to_their_first_error() -> None:
     def take() -> None: ...
 
-    tool = extended(from_function(take), Held)
+    tool = extend_tool(from_function(take), Held)
     told = tool.validate({"rows": [[]] * 240_000})
     assert isinstance(told, Invalid)
     assert [problem.path for problem in told.problems] == ["rows[0]"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.invocation.middleware.clock import Clock
 from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
-from toolwire.invocation.middleware.rate_limit import CALLS_LIMIT, RateLimit, _Begun
+from toolwire.invocation.middleware.rate_limit import CALLS_LIMIT, RateLimit, _StartTimes
 from toolwire.vocabulary.errors import ConfigurationError
 
 
@@ -71,7 +71,7 @@ def test_each_tool_has_a_limit_of_its_own_unless_a_key_joins_them(world: World, 
 def test_in_no_stretch_of_that_length_do_more_calls_begin(
     calls: int, per_s: float, limit_s: float, steps: list[float]
 ) -> None:
-    begun, now, times = _Begun(calls, per_s), 0.0, []
+    begun, now, times = _StartTimes(calls, per_s), 0.0, []
     for step in steps:
         now += step
         wait_s, is_taken = begun.take(now, limit_s)
@@ -83,14 +83,14 @@ def test_in_no_stretch_of_that_length_do_more_calls_begin(
 
 
 def test_calls_that_count_no_more_are_forgotten() -> None:
-    begun = _Begun(1_000, 10)
+    begun = _StartTimes(1_000, 10)
     for now in range(100):
         begun.take(float(now), 0)
     assert len(begun._times) == 10
 
 
 def test_threads_together_get_no_more_than_one_alone() -> None:
-    begun, taken = _Begun(50, 60), []
+    begun, taken = _StartTimes(50, 60), []
 
     def take() -> None:
         taken.extend(begun.take(0.0, 0.0)[1] for _ in range(100))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.invocation.world import World
-from toolwire.invocation.fold import raised
+from toolwire.invocation.fold import failure_of_exception
 from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
@@ -53,7 +53,7 @@ def raised_within(error: Exception, first: Exception) -> Exception:
     ids=repr,
 )
 def test_an_exception_is_one_when_its_server_was_not_reached(error: Exception, is_one: bool) -> None:
-    assert is_transport_failure(raised(CALL, error)) is is_one
+    assert is_transport_failure(failure_of_exception(CALL, error)) is is_one
 
 
 def test_four_kinds_are_transport_failures() -> None:
@@ -65,7 +65,7 @@ def test_four_kinds_are_transport_failures() -> None:
 def test_a_chain_of_causes_without_an_end_is_looked_at_so_far() -> None:
     error = RuntimeError("again")
     error.__cause__ = error
-    assert not is_transport_failure(raised(CALL, error))
+    assert not is_transport_failure(failure_of_exception(CALL, error))
 
 
 def test_a_call_that_found_no_worker_is_known_not_to_have_started(world: World) -> None:

@@ -176,7 +176,7 @@ def test_a_change_gives_up_after_others_were_quicker_each_time(
     artifacts.create("plan", "a")
     assert managers.ATTEMPTS == 1_000
     monkeypatch.setattr(managers, "ATTEMPTS", 100)
-    whole, left = versions.write, others
+    whole, left = versions.write_version, others
 
     def slower(*given: Any) -> int | None:
         nonlocal left

@@ -163,5 +163,5 @@ def test_each_place_of_a_normal_text_leads_to_the_same_text(seed: int) -> None:
     text = NormalText(given)
     for _ in range(50):
         start, end = sorted(chance.choices(range(len(text.text) + 1), k=2))
-        part = NormalText(given[text.given_start(start) : text.given_end(end)]).text
+        part = NormalText(given[text.original_start(start) : text.original_end(end)]).text
         assert text.text[start:end].rstrip(" \t\r") in part

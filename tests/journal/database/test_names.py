@@ -35,7 +35,7 @@ LOOKUPS: dict[str, Callable[[Store, str], Any]] = {
 LISTS: dict[str, Callable[[Store, str], Any]] = {
     "pending": Store.pending,
     "rules": Store.rules,
-    "remembered": Store.remembered,
+    "remembered": Store.decisions_with_rules,
     "log_tree": Store.log_tree,
     "log": lambda store, name: store.log(LogFilter(run_id=name, tool=name, parent=name, principal=name)),
     "runs": lambda store, name: store.runs(caller=Caller(principal=name, agent=name, tenant=name)),

@@ -60,7 +60,7 @@ def test_a_queue_is_written_in_one_transaction_and_a_long_one_in_several(
         done(first)
         for future in rest:
             done(future)
-        database.settled()
+        database.wait_for_writes()
         return database.writer.commits - before
 
     assert commits_for(10) <= 3

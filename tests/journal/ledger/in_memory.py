@@ -13,7 +13,7 @@ from sqlalchemy.pool import StaticPool
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, METADATA, RUNS
-from toolwire.journal.database.work import RecordFuture, Work, answer, fail, write
+from toolwire.journal.database.work import RecordFuture, Work, fail, resolve_futures, write_batch
 
 SEALER = Sealer(b"k" * 32)
 
@@ -46,7 +46,7 @@ class InMemory:
             if self.failure is not None:
                 raise self.failure
             with self.engine.begin() as connection:
-                write(connection, [work])
+                write_batch(connection, [work])
         except Exception as error:
             if work.otherwise is None or self.failure is not None:
                 fail(work, error, "here")
@@ -57,7 +57,7 @@ class InMemory:
             except Exception as second:
                 fail(work, second, "here")
                 return
-        answer([work])
+        resolve_futures([work])
 
     def run(self, job: Callable[[Connection], Any], otherwise: Any = None) -> Future[Any]:
         future = RecordFuture[Any]()

@@ -14,11 +14,11 @@ from sqlalchemy import Connection, delete, update
 from tests.journal.ledger.test_run_ledger import again, kind
 from tests.journal.world import PAID, done, request, start, started, step
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES
-from toolwire.journal.ledger.forms import plain_form, written
+from toolwire.journal.ledger.forms import encode_form, plain_form
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.permission.deciding import narrowed
+from toolwire.permission.deciding import narrow_rule
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.values import digest
 
@@ -65,7 +65,7 @@ def test_a_decision_is_taken_down_whole(store: Store) -> None:
     assert store.request(waiting.id) == (waiting, kept)
     assert done(ledger.ask(request(ledger))) == (waiting, kept)
     assert store.pending() == []
-    assert store.rules() == store.rules(ledger.run_id) == [narrowed(small, waiting)]
+    assert store.rules() == store.rules(ledger.run_id) == [narrow_rule(small, waiting)]
     assert store.rules("r_other") == []
 
 
@@ -94,7 +94,7 @@ def test_a_rule_of_an_older_store_is_of_the_principal_of_its_run(store: Store) -
         waiting = asked(ledger, call_id=key)
         rule = Rule(effect="auto", tool="pay")
         store.decide(waiting.id, Decision(verdict="approve", by=Decider(principal="user:1"), remember=rule))
-        kept = narrowed(rule, waiting)
+        kept = narrow_rule(rule, waiting)
         form = {name: value for name, value in plain_form(kept).items() if name not in ("principal", "tenant")}
         rewrite(store, waiting.id, form)
     new = store.rules()[0]
@@ -106,7 +106,7 @@ def test_a_rule_of_an_older_store_is_of_the_principal_of_its_run(store: Store) -
 def rewrite(store: Store, id: str, form: dict[str, Any]) -> None:
     """Writes a rule in the form of an older version."""
     database = store._database  # pyright: ignore[reportPrivateUsage]
-    sealed = database.sealer.seal(written(form), "rules", id)
+    sealed = database.sealer.seal(encode_form(form), "rules", id)
     database.run(lambda to: to.execute(update(RULES).where(RULES.c.rule_id == id).values(rule=sealed))).result()
 
 

@@ -13,10 +13,10 @@ from sqlalchemy import insert, update
 from tests.journal.ledger.in_memory import SEALER, InMemory
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.approvals import decision_written, request_written
+from toolwire.journal.ledger.approvals import encode_decision, encode_request
 from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.permission.deciding import narrowed
+from toolwire.permission.deciding import narrow_rule
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -95,7 +95,7 @@ def test_a_request_is_written_down_whole(store: InMemory) -> None:
         "created_at": NOW - 10,
         "expires_at": NOW + 10,
     }
-    assert store.opened(sealed, "requests", "r_1", "a_1").encode() == request_written(request(attempt=2))
+    assert store.opened(sealed, "requests", "r_1", "a_1").encode() == encode_request(request(attempt=2))
     assert store.log("kind", "run_id", "subject", "status", "conversation", "principal") == [
         ("request", "r_1", "a_1", "asked", "c_1", "eve")
     ]
@@ -144,7 +144,7 @@ def test_a_decision_is_written_down_whole(store: InMemory) -> None:
     assert kept == replace(given, request_id="a_1", at=NOW, seen_arguments_digest=request().arguments_digest)
     (row,) = store.rows(DECISIONS)
     assert (row["request_id"], row["decided_at"]) == ("a_1", NOW)
-    assert store.opened(row["decision"], "decisions", "a_1").encode() == decision_written(kept)
+    assert store.opened(row["decision"], "decisions", "a_1").encode() == encode_decision(kept)
     (row,) = store.rows(RULES)
     assert (row["rule_id"], row["run_id"], row["created_at"]) == ("a_1", "r_1", NOW)
     assert json.loads(store.opened(row["rule"], "rules", "a_1"))["id"] == "remembered:a_1"
@@ -375,7 +375,7 @@ def test_the_requests_of_a_run_are_described(store: InMemory) -> None:
     in_state(store, "reserved", 1)
     in_state(store, "done", 5)
     in_state(store, "superseded", 6)
-    found = store.now(lambda one: approvals.asked_requests(one, SEALER, "r_1", {"r_1/4"}))
+    found = store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", {"r_1/4"}))
 
     def described(number: int, asked_at: float, **more: Any) -> AskedRequest:
         return AskedRequest(
@@ -407,7 +407,7 @@ def test_a_damaged_row_is_found_when_the_requests_of_a_run_are_read(store: InMem
     decide(store, "a_1", APPROVE)
     store.now(lambda connection: connection.execute(update(table).values({column: b"\x01damaged"})))
     with pytest.raises(DecisionRefused) as caught:
-        store.now(lambda one: approvals.asked_requests(one, SEALER, "r_1", ()))
+        store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", ()))
     assert caught.value.code == "bad_mac"
 
 
@@ -464,15 +464,15 @@ def test_the_rules_that_people_kept_are_listed_oldest_first(store: InMemory, mon
     decide(store, "a_5", APPROVE)
 
     def rules(run_id: str | None) -> list[str]:
-        return [found.id for found in store.now(lambda one: approvals.remembered(one, SEALER, run_id))]
+        return [found.id for found in store.now(lambda one: approvals.read_rules(one, SEALER, run_id))]
 
     def decisions(run_id: str | None) -> list[Any]:
-        return store.now(lambda one: approvals.decided_to_remember(one, SEALER, run_id))
+        return store.now(lambda one: approvals.decisions_with_rules(one, SEALER, run_id))
 
     in_order = [f"remembered:a_{number}" for number in (4, 2, 1, 3)]
     assert (rules(None), rules("r_2"), rules("r_9")) == (in_order, [in_order[1]], [])
-    (kept, *_) = store.now(lambda one: approvals.remembered(one, SEALER, None))
-    assert kept == narrowed(rule, request(4))
+    (kept, *_) = store.now(lambda one: approvals.read_rules(one, SEALER, None))
+    assert kept == narrow_rule(rule, request(4))
     # The rule of an approved call counts when the call has begun.
     assert decisions(None) == []
     for number in (1, 2, 3):
@@ -487,7 +487,7 @@ def test_a_kept_rule_without_its_decision_is_left_out(store: InMemory) -> None:
     ask(store, request())
     row = insert(RULES).values(rule_id="a_1", run_id="r_1", created_at=NOW, rule=b"")
     store.now(lambda connection: connection.execute(row))
-    assert store.now(lambda one: approvals.decided_to_remember(one, SEALER, None)) == []
+    assert store.now(lambda one: approvals.decisions_with_rules(one, SEALER, None)) == []
 
 
 # -- written --
@@ -496,23 +496,23 @@ APPROVAL_FIELDS = {"kind", "question", "answer_schema", "depth", "approvers"}
 
 
 def test_a_request_for_approval_has_the_form_of_the_first_store() -> None:
-    form = json.loads(request_written(request()))
+    form = json.loads(encode_request(request()))
     assert (form["form"], APPROVAL_FIELDS & form.keys()) == (1, set())
     assert (form["id"], form["arguments"]) == ("a_1", {"amount": 5})
 
 
 def test_a_question_has_a_form_that_no_older_version_takes_for_an_approval() -> None:
-    form = json.loads(request_written(question()))
+    form = json.loads(encode_request(question()))
     assert (form["form"], APPROVAL_FIELDS & form.keys()) == (3, {"kind", "question", "answer_schema"})
 
 
 def test_a_request_of_another_catalogue_names_its_approvers() -> None:
-    form = json.loads(request_written(request(depth=1, approvers={"send": ("bob",)})))
+    form = json.loads(encode_request(request(depth=1, approvers={"send": ("bob",)})))
     assert (form["depth"], form["approvers"]) == (1, {"send": {"$t": "tuple", "v": ["bob"]}})
     assert form.keys() & {"kind", "question", "answer_schema"} == set()
 
 
 def test_only_an_answer_has_an_answer_in_its_form() -> None:
-    assert "answer" not in json.loads(decision_written(APPROVE))
-    form = json.loads(decision_written(Decision(verdict="answer", answer=None)))
+    assert "answer" not in json.loads(encode_decision(APPROVE))
+    form = json.loads(encode_decision(Decision(verdict="answer", answer=None)))
     assert (form["form"], form["answer"]) == (1, None)

@@ -12,27 +12,27 @@ from typing import Any
 
 import pytest
 
-from toolwire.journal.ledger.approvals import decision_written, request_written, rule_written
+from toolwire.journal.ledger.approvals import encode_decision, encode_request, encode_rule
 from toolwire.journal.ledger.forms import (
     REFERRING,
     call_of,
-    ended_form,
-    ended_of,
-    lengthened,
+    encode_form,
+    expand_form,
     plain_of,
-    read,
+    read_form,
     result_form,
     result_of,
     results_form,
     results_of,
     run_form,
     run_of,
-    shortened,
+    shorten_form,
     start_form,
     start_of,
-    written,
+    step_end_form,
+    step_end_of,
 )
-from toolwire.journal.ledger.large_values import Shared
+from toolwire.journal.ledger.large_values import SharedValues
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
@@ -106,7 +106,7 @@ REPLY = Reply(
 )
 RUN = RunStart(
     run_id="r_1",
-    reply=kept_reply.kept(REPLY),
+    reply=kept_reply.reply_form(REPLY),
     protocol="attp",
     caller=Caller(principal="ada", agent="a", tenant=""),
     tools={"pay": "sha256:3"},
@@ -118,9 +118,9 @@ RUN = RunStart(
 
 def short_end() -> bytes:
     """The end of a begun step whose data is the data of an earlier step."""
-    shared = Shared()
+    shared = SharedValues()
     shared.add("r_1/1", tag(AWKWARD))
-    return written(shortened(ended_form(STEP, RESULT), shared, is_begun=True), REFERRING)
+    return encode_form(shorten_form(step_end_form(STEP, RESULT), shared, is_begun=True), REFERRING)
 
 
 def outcome() -> dict[str, Any]:
@@ -129,22 +129,22 @@ def outcome() -> dict[str, Any]:
 
 
 RECORDS: dict[str, Callable[[], bytes]] = {
-    "start": lambda: written(start_form(START)),
-    "empty_start": lambda: written(start_form(EMPTY_START)),
-    "end": lambda: written(ended_form(STEP, RESULT)),
-    "failed_end": lambda: written(ended_form(STEP, FAILED)),
-    "empty_end": lambda: written(ended_form(EMPTY_STEP, ToolResult(False, None, ""))),
-    "unwritable_end": lambda: written(ended_form(EMPTY_STEP, ToolResult(True, object()))),
+    "start": lambda: encode_form(start_form(START)),
+    "empty_start": lambda: encode_form(start_form(EMPTY_START)),
+    "end": lambda: encode_form(step_end_form(STEP, RESULT)),
+    "failed_end": lambda: encode_form(step_end_form(STEP, FAILED)),
+    "empty_end": lambda: encode_form(step_end_form(EMPTY_STEP, ToolResult(False, None, ""))),
+    "unwritable_end": lambda: encode_form(step_end_form(EMPTY_STEP, ToolResult(True, object()))),
     "short_end": short_end,
-    "note": lambda: written({"entry": tag(AWKWARD)}),
-    "request": lambda: request_written(REQUEST),
-    "decision": lambda: decision_written(DECISION),
-    "empty_decision": lambda: decision_written(Decision(verdict="approve")),
-    "rule": lambda: rule_written(RULE),
-    "run": lambda: written(run_form(RUN)),
-    "empty_run": lambda: written(run_form(RunStart(run_id="", reply={}, protocol=""))),
-    "divergence": lambda: written({"result": result_form(FAILED)}),
-    "outcome": lambda: written(outcome(), REFERRING),
+    "note": lambda: encode_form({"entry": tag(AWKWARD)}),
+    "request": lambda: encode_request(REQUEST),
+    "decision": lambda: encode_decision(DECISION),
+    "empty_decision": lambda: encode_decision(Decision(verdict="approve")),
+    "rule": lambda: encode_rule(RULE),
+    "run": lambda: encode_form(run_form(RUN)),
+    "empty_run": lambda: encode_form(run_form(RunStart(run_id="", reply={}, protocol=""))),
+    "divergence": lambda: encode_form({"result": result_form(FAILED)}),
+    "outcome": lambda: encode_form(outcome(), REFERRING),
 }
 
 GOLDEN: dict[str, bytes] = ast.literal_eval((Path(__file__).parent / "golden_records.txt").read_text("ascii"))
@@ -165,9 +165,9 @@ READ: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
     "rule": (lambda form: plain_of(Rule, form), RULE),
     "run": (run_of, RUN),
     "empty_run": (run_of, RunStart(run_id="", reply={}, protocol="")),
-    "end": (lambda form: ended_of(form)[0], STEP),
-    "short_end": (lambda form: ended_of(lengthened(form, START, {"r_1/1": tag(AWKWARD)}))[0], STEP),
-    "failed_end": (lambda form: ended_of(form)[1].failure, FAILED.failure),
+    "end": (lambda form: step_end_of(form)[0], STEP),
+    "short_end": (lambda form: step_end_of(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))[0], STEP),
+    "failed_end": (lambda form: step_end_of(form)[1].failure, FAILED.failure),
     "divergence": (lambda form: result_of(form["result"], None).failure, FAILED.failure),
     "note": (lambda form: form["entry"], tag(AWKWARD)),
 }
@@ -176,31 +176,35 @@ READ: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
 @pytest.mark.parametrize("name", READ)
 def test_a_golden_record_is_read_back_without_loss(name: str) -> None:
     make, value = READ[name]
-    assert read(GOLDEN[name], make) == value
+    assert read_form(GOLDEN[name], make) == value
 
 
 def test_results_are_read_back_without_loss() -> None:
-    _, end = read(GOLDEN["end"], ended_of)
-    _, short = read(GOLDEN["short_end"], lambda form: ended_of(lengthened(form, START, {"r_1/1": tag(AWKWARD)})))
-    first, second, third = read(GOLDEN["outcome"], lambda form: results_of(form, {STEP.key: end}, ["", "pay(\ud800)"]))
+    _, end = read_form(GOLDEN["end"], step_end_of)
+    _, short = read_form(
+        GOLDEN["short_end"], lambda form: step_end_of(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))
+    )
+    first, second, third = read_form(
+        GOLDEN["outcome"], lambda form: results_of(form, {STEP.key: end}, ["", "pay(\ud800)"])
+    )
     for found in (end, short, first):
         assert (found.data, found.metadata, found.blocks) == (AWKWARD, {"tags": ("a", b"\x01")}, tuple(DEEP))
     assert (second.failure, second.call, third.call) == (FAILED.failure, FAILED.call, None)
-    assert kept_reply.read(read(GOLDEN["run"], run_of).reply) == REPLY
+    assert kept_reply.reply_of(read_form(GOLDEN["run"], run_of).reply) == REPLY
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [], {}, {"$t": "no", "v": 1}], ids=ascii)
 @pytest.mark.parametrize("name", [name for name in READ if name != "note"])
 def test_a_record_with_a_damaged_part_is_read_or_refused_with_a_code(name: str, wrong: Any) -> None:
-    form = read(GOLDEN[name], dict)
-    codes = {refusal(written({**form, key: wrong}), READ[name][0]) for key in form}
+    form = read_form(GOLDEN[name], dict)
+    codes = {refusal(encode_form({**form, key: wrong}), READ[name][0]) for key in form}
     assert codes <= {"", "bad_mac", "schema_too_new"}
 
 
 def refusal(data: bytes, make: Callable[[dict[str, Any]], Any]) -> str:
     """Returns the code of the refusal, or an empty text. Every other error passes."""
     try:
-        read(data, make)
+        read_form(data, make)
     except DecisionRefused as refused:
         return refused.code
     return ""
@@ -218,9 +222,9 @@ def refusal(data: bytes, make: Callable[[dict[str, Any]], Any]) -> str:
 def test_the_refusal_of_a_damaged_record_names_the_place_and_the_type(
     name: str, change: dict[str, Any], message: str
 ) -> None:
-    make = ended_of if name == "end" else READ[name][0]
+    make = step_end_of if name == "end" else READ[name][0]
     with pytest.raises(DecisionRefused) as refused:
-        read(written({**read(GOLDEN[name], dict), **change}), make)
+        read_form(encode_form({**read_form(GOLDEN[name], dict), **change}), make)
     told = str(refused.value)
     assert (refused.value.code, told.count("\n")) == ("bad_mac", 0)
     assert f"the record in the store is not in toolwire's format: {message}" in told

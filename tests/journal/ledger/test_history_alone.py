@@ -12,11 +12,11 @@ from tests.journal.ledger.in_memory import SEALER, InMemory
 from tests.journal.ledger.test_run_ledger_alone import HELD, PAID, START, done, start, step
 from toolwire.journal.database.tables import NOTES, STEPS
 from toolwire.journal.ledger import history as histories
-from toolwire.journal.ledger.forms import WHOLE, ended_form, results_form, written
+from toolwire.journal.ledger.forms import WHOLE, encode_form, results_form, step_end_form
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory, calls_of, history_of
 from toolwire.journal.ledger.large_values import LARGE_BYTES
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.steps import End
+from toolwire.journal.ledger.steps import StepEnd
 from toolwire.journal.run import RecordedCall
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
@@ -40,9 +40,9 @@ class Put:
     """Keeps what would be written."""
 
     def __init__(self) -> None:
-        self.ends: list[tuple[KeptStep, End, int]] = []
+        self.ends: list[tuple[KeptStep, StepEnd, int]] = []
 
-    def __call__(self, kept: KeptStep, end: End, place: int) -> None:
+    def __call__(self, kept: KeptStep, end: StepEnd, place: int) -> None:
         self.ends.append((kept, end, place))
 
 
@@ -90,7 +90,7 @@ def test_a_step_begins_once_and_not_after_its_end() -> None:
     end(history)
     assert begin(history, refused=REFUSED) == begun_already()
     assert begin(history, start(step("r_1/2")), refused=REFUSED) is REFUSED
-    assert history.size == 7 + len(written(ended_form(step(), PAID)))
+    assert history.size == 7 + len(encode_form(step_end_form(step(), PAID)))
 
 
 @pytest.mark.parametrize(("is_composite", "started_at"), [(False, 9.0), (True, 5.0)])
@@ -124,17 +124,17 @@ def test_a_step_ends_with_its_place_and_its_size() -> None:
     kept = begin(history)
     assert end(history, of=step("r_1/2"))[0] is None
     refused, put = end(history)
-    assert (refused, history.ended) == (None, ["r_1/2", "r_1/1"])
-    assert put.ends == [(kept, End(step=step(), data=written(ended_form(step(), PAID))), 2)]
+    assert (refused, history.end_order) == (None, ["r_1/2", "r_1/1"])
+    assert put.ends == [(kept, StepEnd(step=step(), data=encode_form(step_end_form(step(), PAID))), 2)]
     assert (kept.result, kept.is_running) == (PAID, False)
-    assert history.size == 7 + sum(len(written(ended_form(step(key), PAID))) for key in ("r_1/1", "r_1/2"))
-    assert [each.step.key for each in history.ended_steps()] == ["r_1/2", "r_1/1"]
+    assert history.size == 7 + sum(len(encode_form(step_end_form(step(key), PAID))) for key in ("r_1/1", "r_1/2"))
+    assert [each.step.key for each in history.list_ended()] == ["r_1/2", "r_1/1"]
 
 
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_a_step_ends_if_the_run_has_room(more: int, is_begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = len(written(ended_form(step(), PAID)))
+    size = len(encode_form(step_end_form(step(), PAID)))
     history = ReplayHistory(size=0)
     if is_begun:
         begin(history, size=0)
@@ -150,9 +150,12 @@ def test_a_step_ends_if_the_run_has_room(more: int, is_begun: bool, monkeypatch:
     assert kept.is_running is False
     if is_begun:
         # A step that was begun ends in any case: the call must not run again.
-        assert (refused, [each.data for _, each, _ in put.ends]) == (None, [written(ended_form(step(), kept.result))])
+        assert (refused, [each.data for _, each, _ in put.ends]) == (
+            None,
+            [encode_form(step_end_form(step(), kept.result))],
+        )
     else:
-        assert (refused, put.ends, history.ended) == (kept.result, [], [])
+        assert (refused, put.ends, history.end_order) == (kept.result, [], [])
 
 
 def test_a_large_result_is_written_once() -> None:
@@ -177,10 +180,10 @@ def test_the_outcome_of_a_run_refers_to_large_results() -> None:
     history = ReplayHistory(size=0)
     call = ToolCall("pay", {"amount": 5}, id="r_1/1", raw_text="pay 5")
     small = ToolResult(True, 1, call=call)
-    assert history.outcome([small], ["pay 5"]) == written(results_form([small], {}, ["pay 5"]), WHOLE)
+    assert history.outcome([small], ["pay 5"]) == encode_form(results_form([small], {}, ["pay 5"]), WHOLE)
     large = ToolResult(True, LARGE.data, call=call)
     end(history, large)
-    assert history.outcome([large], ["pay 5"]) == written(results_form([large], {"r_1/1": step()}, ["pay 5"]), 2)
+    assert history.outcome([large], ["pay 5"]) == encode_form(results_form([large], {"r_1/1": step()}, ["pay 5"]), 2)
     assert len(history.outcome([large], ["pay 5"])) < LARGE_BYTES
 
 
@@ -210,13 +213,13 @@ def test_the_root_is_over_the_ended_steps_in_their_order() -> None:
         end(history, of=step(key))
     for key in ("r_1/2", "r_1/1"):
         end(other, of=step(key))
-    hashed = b"".join(sha256(written(ended_form(step(key), PAID))).digest() for key in ("r_1/1", "r_1/2"))
+    hashed = b"".join(sha256(encode_form(step_end_form(step(key), PAID))).digest() for key in ("r_1/1", "r_1/2"))
     assert history.root() == (2, f"sha256:{sha256(hashed).hexdigest()}")
     assert other.root()[1] != history.root()[1]
     assert ReplayHistory(size=0).root() == (0, f"sha256:{sha256().hexdigest()}")
     # A step that begins again after its end was lost has no result.
     history.steps["r_1/1"].result = None
-    hashed = sha256(written(ended_form(step("r_1/2"), PAID))).digest()
+    hashed = sha256(encode_form(step_end_form(step("r_1/2"), PAID))).digest()
     assert history.root() == (2, f"sha256:{sha256(hashed).hexdigest()}")
 
 
@@ -249,7 +252,7 @@ def test_a_history_is_read_as_it_was_written(store: InMemory) -> None:
     ledger.note("r_1/1", {"a": 1})
     ledger.note("r_1/2", {"b": 2})
     found = read(store)
-    assert found.ended == ["r_1/2", "r_1/3", "r_1/4"]
+    assert found.end_order == ["r_1/2", "r_1/3", "r_1/4"]
     assert found.notes == [("r_1/1", {"a": 1}), ("r_1/2", {"b": 2})]
     assert found.large == {"r_1/3", "r_1/4"}
     doubt, begun = found.steps["r_1/1"], found.steps["r_1/2"]
@@ -260,14 +263,14 @@ def test_a_history_is_read_as_it_was_written(store: InMemory) -> None:
         step("r_1/2"),
         ledger._history.steps["r_1/2"].started_at,
     )
-    results = [found.steps[key].result for key in found.ended]
+    results = [found.steps[key].result for key in found.end_order]
     assert [result.data for result in results if result] == [PAID.data, LARGE.data, LARGE.data]
     assert (found.steps["r_1/3"].start, found.steps["r_1/3"].started_at, doubt.is_running) == (None, 0.0, False)
     sealed = [row[name] or b"" for row in store.rows(STEPS) for name in ("begun", "ended")]
     assert found.size == sum(map(len, [*sealed, *(row["entry"] for row in store.rows(NOTES))]))
     assert found.root() == ledger._history.root()
     other = read(store, "r_2")
-    assert (other.steps, other.notes, other.ended, other.size) == ({}, [], [], 0)
+    assert (other.steps, other.notes, other.end_order, other.size) == ({}, [], [], 0)
 
 
 @pytest.mark.parametrize(("table", "column"), [(STEPS, "begun"), (STEPS, "ended"), (NOTES, "entry")])

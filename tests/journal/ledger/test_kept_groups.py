@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from toolwire.journal.database.tables import CONVERSATIONS
 from toolwire.journal.ledger.conversations import ConversationState, state_of
-from toolwire.journal.ledger.forms import plain_form, written
+from toolwire.journal.ledger.forms import encode_form, plain_form
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
@@ -47,7 +47,7 @@ def test_the_other_state_of_a_conversation_stays(store: Store) -> None:
 def test_a_row_of_an_older_toolwire_has_no_groups_and_takes_some(store: Store) -> None:
     store.save_document("c", {}, version=0, caller=ANN)
     database = store._database  # pyright: ignore[reportPrivateUsage]
-    old = written({"caller": plain_form(ANN), "taints": ["private"]})
+    old = encode_form({"caller": plain_form(ANN), "taints": ["private"]})
     sealed = database.sealer.seal(old, "conversations", "c", "state")
     assert state_of(database.sealer, "c", sealed) == ConversationState(caller=ANN, taints=frozenset({"private"}))
     row = CONVERSATIONS.c.conversation == "c"

@@ -17,8 +17,17 @@ from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.engine import WAL_LIMIT_BYTES
 from toolwire.journal.database.location import location_of
-from toolwire.journal.ledger.forms import ONCE, ended_form, ended_of, lengthened, read, result_form, shortened, written
-from toolwire.journal.ledger.large_values import LARGE_BYTES, Shared, whole
+from toolwire.journal.ledger.forms import (
+    ONCE,
+    encode_form,
+    expand_form,
+    read_form,
+    result_form,
+    shorten_form,
+    step_end_form,
+    step_end_of,
+)
+from toolwire.journal.ledger.large_values import LARGE_BYTES, SharedValues, whole
 from toolwire.journal.ledger.steps import end_of
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.store import Store
@@ -222,13 +231,13 @@ def test_content_that_is_not_the_data_is_written_beside_them(store: Store) -> No
 def test_a_record_that_has_its_content_twice_is_read_as_one_that_has_it_once() -> None:
     """Earlier versions wrote the content twice, and no version before this one reads the shorter form."""
     result = ToolResult(True, MIXED, content=MIXED)
-    twice = written(
-        shortened(ended_form(step(), result), Shared(), is_begun=False) | {"result": result_form(result)}, 2
+    twice = encode_form(
+        shorten_form(step_end_form(step(), result), SharedValues(), is_begun=False) | {"result": result_form(result)}, 2
     )
-    once = end_of(step(), result, Shared(), is_begun=False).data
+    once = end_of(step(), result, SharedValues(), is_begun=False).data
     assert (len(once) * 3 < len(twice) * 2, json.loads(once)["form"]) == (True, ONCE)
     for data in (once, twice):
-        _, read_back = read(data, lambda form: ended_of(lengthened(form, None, {})))
+        _, read_back = read_form(data, lambda form: step_end_of(expand_form(form, None, {})))
         assert (read_back.data, read_back.blocks) == (MIXED, tuple(MIXED))
 
 
@@ -246,11 +255,11 @@ def ended_bytes(url: str) -> list[int]:
     [([1], [True]), ([1], [1.0]), (["1"], [1]), ([0.0], [-0.0]), (["\ud83d\ude00", 1], ["\U0001f600", 1])],
 )
 def test_equal_looking_values_are_not_taken_for_each_other(first: Any, second: Any) -> None:
-    shared = Shared()
+    shared = SharedValues()
     shared.add("1", first)
-    assert shared.shortened([second]) == [second]
-    assert whole(shared.shortened([list(first)]), {"1": first}) == [first]
-    assert shared.shortened([list(first)]) == [{"$t": "step", "v": "1"}]
+    assert shared.shorten([second]) == [second]
+    assert whole(shared.shorten([list(first)]), {"1": first}) == [first]
+    assert shared.shorten([list(first)]) == [{"$t": "step", "v": "1"}]
 
 
 def test_a_small_record_is_written_in_the_form_that_earlier_versions_read(store: Store, url: str) -> None:

@@ -131,7 +131,7 @@ def test_a_step_is_never_begun_twice_at_once(store: Store) -> None:
 def test_a_step_whose_outcome_is_unclear_may_be_begun_again_by_who_cleared_it(store: Store) -> None:
     ledger = started(store)
     done(ledger.begin(start(step())))
-    ledger.interrupted(step())
+    ledger.abandon(step())
     assert isinstance(done(ledger.begin(start(step(), attempt=2))), float)
     done(ledger.release())
     doubt = again(store, ledger.run_id).recall(step())
@@ -142,7 +142,7 @@ def test_a_step_that_the_database_refused_is_again_what_it_was(store: Store) -> 
     ledger = started(store)
     new, interrupted = step("1"), step("2")
     done(ledger.begin(start(interrupted)))
-    ledger.interrupted(interrupted)
+    ledger.abandon(interrupted)
     before = ledger.recall(interrupted)
     for one in (new, interrupted):
         assert kind(done(ledger.begin(start(one, request_id="a_none", attempt=2)))) == "denied"
@@ -168,7 +168,7 @@ def test_the_steps_of_a_program_are_given_in_the_order_in_which_they_ended(store
     for key in ("p/10", "p/1"):
         done(ledger.settle(step(key, parent="1"), PAID))
     done(ledger.settle(step("q/1", parent="2"), PAID))
-    assert [of.key for of, _ in ledger.recorded("1")] == ["p/10", "p/1"]
+    assert [of.key for of, _ in ledger.steps_below("1")] == ["p/10", "p/1"]
     done(ledger.release())
     found = again(store, ledger.run_id)
     assert [(of.key, result.data) for of, result in found.recorded("1")] == [("p/10", PAID.data), ("p/1", PAID.data)]

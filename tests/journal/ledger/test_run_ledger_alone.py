@@ -17,7 +17,7 @@ from toolwire.journal.ledger import approvals, run_ledger
 from toolwire.journal.ledger import begin as beginning
 from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.journal.ledger.conversations import state_of
-from toolwire.journal.ledger.forms import results_form, start_form, written
+from toolwire.journal.ledger.forms import encode_form, results_form, start_form
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Lease
 from toolwire.journal.ledger.run_ledger import RunLedger
@@ -163,10 +163,10 @@ def test_a_ledger_knows_the_calls_that_a_person_was_asked_about(store: InMemory)
         id="a_2", call_id="r_1/2?1", asked_at=1.0, decided_at=0.0, is_used=False, is_waiting=True, is_question=True
     )
     found = opened(store, requests=(asked, other), outcome=(PAID,), urls=("u",), status="finished", rev=7)
-    assert found.asked == {"r_1/1"}
+    assert found.approval_call_ids == {"r_1/1"}
     assert (found.run_id, found.start, found.status, found.rev) == ("r_1", START, "finished", 7)
     assert (found.outcome, found.urls) == ((PAID,), ("u",))
-    assert (opened(store).outcome, opened(store).urls, opened(store).asked) == (None, (), frozenset())
+    assert (opened(store).outcome, opened(store).urls, opened(store).approval_call_ids) == (None, (), frozenset())
 
 
 def test_a_new_step_is_not_known(ledger: RunLedger) -> None:
@@ -288,9 +288,9 @@ def test_the_ended_calls_of_a_step_are_listed_as_they_ended(store: InMemory) -> 
         done(ledger.settle(step(key, parent), ToolResult(True, key)))
     done(ledger.begin(start(step("r_1/1/3", "r_1/1"))))
     for each in (ledger, opened(store)):
-        found = [(one.key, result.data) for one, result in each.recorded("r_1/1")]
+        found = [(one.key, result.data) for one, result in each.steps_below("r_1/1")]
         assert found == [("r_1/1/2", "r_1/1/2"), ("r_1/1/1", "r_1/1/1")]
-        assert each.recorded("r_1/9") == []
+        assert each.steps_below("r_1/9") == []
 
 
 def test_notes_are_listed_by_their_parent_in_order(store: InMemory) -> None:
@@ -305,7 +305,7 @@ def test_notes_are_listed_by_their_parent_in_order(store: InMemory) -> None:
     for each in (ledger, opened(store)):
         assert (each.notes("r_1/1"), each.notes("r_1/2")) == ([{"a": 1}, {"c": 3}], [{"b": 2}])
     assert run_row(store) == touched(4)
-    assert ledger._history.size == sum(len(written({"entry": entry})) for entry in ({"a": 1}, {"b": 2}, {"c": 3}))
+    assert ledger._history.size == sum(len(encode_form({"entry": entry})) for entry in ({"a": 1}, {"b": 2}, {"c": 3}))
 
 
 def test_a_note_counts_among_the_bytes_of_its_run(store: InMemory) -> None:
@@ -395,7 +395,7 @@ def test_a_step_is_recorded_before_it_runs(store: InMemory, ledger: RunLedger) -
     assert done(ledger.begin(start(attempt=2))) == NOW
     assert (begun(store), run_row(store)) == ([("r_1", "r_1/1", NOW, 2)], touched(2))
     form = store.opened(store.rows(STEPS)[0]["begun"], "steps", "r_1", "r_1/1", "begun")
-    assert form.encode() == written(start_form(start(attempt=2)))
+    assert form.encode() == encode_form(start_form(start(attempt=2)))
     assert ledger._history.size == len(form)
 
 
@@ -579,7 +579,7 @@ def test_a_result_for_which_the_run_has_no_room_is_not_kept(store: InMemory, led
 
 
 def test_a_step_for_which_the_run_has_no_room_does_not_begin(store: InMemory, ledger: RunLedger) -> None:
-    size = len(written(start_form(start())))
+    size = len(encode_form(start_form(start())))
     ledger._history.size = RUN_LIMIT_BYTES - size + 1
     assert done(ledger.begin(start())) == ToolResult.failed(
         "limit",
@@ -594,9 +594,9 @@ def test_a_step_for_which_the_run_has_no_room_does_not_begin(store: InMemory, le
 
 def test_an_interrupted_step_runs_here_no_more(ledger: RunLedger) -> None:
     done(ledger.begin(start()))
-    ledger.interrupted(step("r_1/9"))
+    ledger.abandon(step("r_1/9"))
     assert done(ledger.begin(start(attempt=2))) == BEGUN_ALREADY
-    ledger.interrupted(step())
+    ledger.abandon(step())
     assert ledger._history.steps["r_1/1"].is_running is False
     assert isinstance(ledger.recall(step()), InDoubtStep)
     assert done(ledger.begin(start(attempt=2))) == NOW
@@ -613,7 +613,7 @@ def test_a_finished_run_is_recorded_and_released(store: InMemory) -> None:
     done(ledger.ask(request(8, run_id="r_2")))
     assert done(ledger.finish([PAID], ["private", "untrusted"], ["u_1", "u_2"])) is None
     row = store.rows(RUNS)[0]
-    expected = written(results_form([PAID], {}, ["pay 5"]))
+    expected = encode_form(results_form([PAID], {}, ["pay 5"]))
     assert store.opened(row["outcome"], "runs", "r_1", "outcome").encode() == expected
     assert (row["status"], row["owner"], row["updated_at"]) == ("finished", "", NOW)
     assert (ledger.rev, row["rev"], ledger.status, ledger.outcome) == (6, 6, "finished", (PAID,))

@@ -17,8 +17,8 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
-from toolwire.mcp.http import Door, MessageClient, Refused, fate_of
-from toolwire.mcp.mended_answers import MendedAnswers
+from toolwire.mcp.http import HttpTransport, MessageClient, Refused, fate_of
+from toolwire.mcp.mended_answers import AnswerMender
 from toolwire.mcp.server_log import ServerLog
 
 Raw = Callable[..., ToolRegistry]
@@ -65,12 +65,12 @@ def test_a_broken_definition_turns_off_its_own_tool_alone(raw: Raw, caplog: pyte
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25", "2026-07-28"])
 def test_a_page_of_each_revision_loses_its_broken_tools_alone(version: str) -> None:
-    pages = MendedAnswers(ServerLog("raw"))
+    pages = AnswerMender(ServerLog("raw"))
     meta = {"_meta": {PROTOCOL_VERSION_META_KEY: version}}
-    pages.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
+    pages.note_request(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
     page = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [*BROKEN, TOOL], "nextCursor": "2"}
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=page)
-    pages.received(answer)
+    pages.mend_answer(answer)
     assert answer.result == {**page, "tools": [TOOL]}
 
 
@@ -78,11 +78,11 @@ def test_a_page_of_each_revision_loses_its_broken_tools_alone(version: str) -> N
     ("version", "kept"), [("2026-07-28", {"content": [], "resultType": "complete"}), ("2025-11-25", {"content": []})]
 )
 def test_a_result_that_does_not_say_its_type_is_complete(version: str, kept: Any) -> None:
-    answers = MendedAnswers(ServerLog("raw"))
+    answers = AnswerMender(ServerLog("raw"))
     meta = {"_meta": {PROTOCOL_VERSION_META_KEY: version}}
-    answers.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
+    answers.note_request(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
     answer = JSONRPCResponse(jsonrpc="2.0", id=2, result={"content": []})
-    answers.received(answer)
+    answers.mend_answer(answer)
     assert answer.result == kept
 
 
@@ -144,7 +144,7 @@ URL = "http://server.test/mcp"
 async def answered(
     handle: Callable[[httpx2.Request], httpx2.Response], headers: dict[str, str] | None = None, limit: int = 100
 ) -> httpx2.Response:
-    door = Door(URL, limit, httpx2.MockTransport(handle))
+    door = HttpTransport(URL, limit, httpx2.MockTransport(handle))
     async with MessageClient(door) as client:
         return await client.post(URL, json={}, headers=headers)
 
@@ -201,7 +201,7 @@ async def test_a_session_that_cannot_be_tried_has_not_ended() -> None:
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_message_is_told_and_the_first_one_ends_the_connection(status: int) -> None:
     statuses = iter([status, 200, status])
-    door = Door(URL, 100, httpx2.MockTransport(lambda _: httpx2.Response(next(statuses))))
+    door = HttpTransport(URL, 100, httpx2.MockTransport(lambda _: httpx2.Response(next(statuses))))
     async with MessageClient(door) as client:
         with pytest.raises(Refused) as refused:
             await client.post(URL, json={})

@@ -15,7 +15,7 @@ from tests.architecture.source import ROOT
 from tests.gateway.serving import serving
 from tests.mcp.client.careless_url import app
 from toolwire import MCPClient, ToolRegistry, ToolResult
-from toolwire.mcp.http import Door, MessageClient
+from toolwire.mcp.http import HttpTransport, MessageClient
 
 SOON_S = 20
 """Much less than the 60 seconds after which a call is given up, and more than a start of the server takes."""
@@ -191,6 +191,6 @@ async def test_a_stream_of_events_is_mended_line_by_line_however_it_arrives(size
 
     headers = {"content-type": "text/event-stream"}
     sent = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=pieces()))
-    async with MessageClient(Door("http://server.test/mcp", 10_000, sent)) as client:
+    async with MessageClient(HttpTransport("http://server.test/mcp", 10_000, sent)) as client:
         received = (await client.post("http://server.test/mcp", json={})).content
     assert received.replace(b"\r\n", b"\n").rstrip(b"\n") == MENDED.replace(b"\r\n", b"\n")

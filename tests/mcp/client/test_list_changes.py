@@ -165,7 +165,7 @@ def test_a_changed_tool_whose_parameters_the_host_bound_is_off(old: Changing, ca
 def test_a_flood_of_news_is_one_look_at_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Changing(tmp_path / "tools.json", "2026-07-28")
     looks: list[int] = []
-    whole = connection.listed
+    whole = connection.list_entries
 
     async def counted(*given: Any) -> Any:
         looks.append(1)

@@ -24,7 +24,7 @@ from tests.patience import PATIENCE_S, until
 from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry, ToolServer
 from toolwire.journal.store import Store
 from toolwire.mcp import server_questions
-from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, QUESTIONS, STATE_CHARACTERS
+from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import question_of
 from toolwire.permission.rendering import render
@@ -174,12 +174,12 @@ def test_a_state_without_a_question_is_sent_back_at_once(shops: Shops) -> None:
     assert [leg.request_state for leg in shop.legs] == [None, "later"]
 
 
-@pytest.mark.parametrize("asks", [LEGS - 1, LEGS])
+@pytest.mark.parametrize("asks", [ROUND_TRIPS - 1, ROUND_TRIPS])
 def test_a_server_asks_at_most_so_many_times(shops: Shops, asks: int) -> None:
     shop = shops(*[wanted()] * asks, text("done"))
     result = shop.registry().invoke("shop/order")
-    assert len(shop.legs) == LEGS
-    assert (result.failure and result.failure.kind) == (None if asks < LEGS else "limit")
+    assert len(shop.legs) == ROUND_TRIPS
+    assert (result.failure and result.failure.kind) == (None if asks < ROUND_TRIPS else "limit")
 
 
 def test_a_person_gets_ten_questions_of_one_call(shops: Shops, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from mcp.shared.auth import AuthorizationCodeResult
 from toolwire.mcp.client_limits import ClientLimits
 from toolwire.mcp.oauth.authorization import McpLogin, endpoint_of
 from toolwire.mcp.oauth.authorization_answers import NUMBER_LIMIT, URL_CHARACTERS
-from toolwire.mcp.oauth.granting import REDIRECT_URI, AuthorizationFailed, granted, provider_of
-from toolwire.mcp.oauth.tokens import KeptLogin
+from toolwire.mcp.oauth.granting import REDIRECT_URI, AuthorizationFailed, provider_of, request_token
+from toolwire.mcp.oauth.tokens import StoredLogin
 
 SERVER = "https://tools.example.com/mcp"
 ISSUER = "https://login.example.com"
@@ -49,7 +49,7 @@ class Answers(httpx2.AsyncBaseTransport):
         return httpx2.Response(404)
 
 
-async def logged_in(answers: Answers, challenge: tuple[int, str] = CHALLENGE) -> KeptLogin | None:
+async def logged_in(answers: Answers, challenge: tuple[int, str] = CHALLENGE) -> StoredLogin | None:
     endpoint = endpoint_of("http", SERVER, None, McpLogin(), ClientLimits())
     state: list[str] = []
 
@@ -59,9 +59,9 @@ async def logged_in(answers: Answers, challenge: tuple[int, str] = CHALLENGE) ->
     async def returned() -> AuthorizationCodeResult:
         return AuthorizationCodeResult(code="code", state=state[-1])
 
-    provider = provider_of(endpoint, KeptLogin(), open_page=open_page, returned=returned)
+    provider = provider_of(endpoint, StoredLogin(), open_page=open_page, returned=returned)
     async with httpx2.AsyncClient(transport=answers) as client:
-        return await granted(provider, client, challenge, None)
+        return await request_token(provider, client, challenge, None)
 
 
 async def test_honest_answers_give_a_token() -> None:

@@ -30,7 +30,7 @@ from toolwire.sandbox.drive.drive import Drive
 from toolwire.sandbox.drive.live_program import OPEN_CALLS_BYTES, LiveProgram
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.runner import Answering, LaterAnswer
+from toolwire.sandbox.runner import CallHandlers, LaterAnswer
 
 LIMITS = Limits(
     deadline_s=PATIENCE_S,
@@ -131,7 +131,7 @@ async def drive_async(
         def start(call: ProgramCall, ended: Callable[[LaterAnswer], None]) -> Callable[[], None]:
             return calls.start(lambda: tools(call), ended)
 
-        return await asyncio.to_thread(drive, attack, Answering(FakeTools(), start), limits=limits)
+        return await asyncio.to_thread(drive, attack, CallHandlers(FakeTools(), start), limits=limits)
 
 
 def _quietly(attack: Callable[[Other], None], other: Other) -> None:

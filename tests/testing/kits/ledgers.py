@@ -80,7 +80,7 @@ def _an_interrupted_step_is_in_doubt(make: MakeLedger) -> None:
     opening = make()
     ledger, step = opening(), _step()
     _begun(ledger, _start(step))
-    ledger.interrupted(step)
+    ledger.abandon(step)
     for when, one in (("at once", ledger), ("after a restart", opening())):
         known = one.recall(step)
         holds(isinstance(known, InDoubtStep), f"{when}, a step that was interrupted is known as {known!r}")
@@ -171,7 +171,7 @@ def _what_ended_is_given_in_its_order(make: MakeLedger) -> None:
     for step in (steps[2], _step(key="9"), steps[0]):
         _done(ledger.settle(step, ToolResult(True, step.key)))
     for when, one in (("at once", ledger), ("after a restart", opening())):
-        seen = [(step.key, result.data) for step, result in one.recorded("1")]
+        seen = [(step.key, result.data) for step, result in one.steps_below("1")]
         holds(seen == [("1/3", "1/3"), ("1/1", "1/1")], f"{when}, the steps below one that ended are {seen}")
 
 

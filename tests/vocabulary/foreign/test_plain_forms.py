@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.foreign.plain_forms import ITEMS_LIMIT, listed
-from toolwire.vocabulary.values import plain, tag, untag
+from toolwire.vocabulary.foreign.plain_forms import ITEMS_LIMIT, read_iterator
+from toolwire.vocabulary.values import plain_value, tag, untag
 
 
 class RangeIndex:
@@ -120,7 +120,7 @@ class Arrow:
     ],
 )
 def test_a_value_with_one_reading_has_a_plain_form(value: Any, form: Any) -> None:
-    assert plain({"of": [value]}) == {"of": [form]}
+    assert plain_value({"of": [value]}) == {"of": [form]}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_program_receives_the_same_form(value: Any, form: Any) -> None:
 )
 def test_a_value_with_no_or_two_readings_has_none(value: Any, message: str) -> None:
     with pytest.raises(Unrepresentable) as caught:
-        plain([value])
+        plain_value([value])
     assert str(caught.value) == f"{message} cannot be written as JSON at [0]"
 
 
@@ -171,9 +171,9 @@ def test_a_value_with_no_or_two_readings_has_none(value: Any, message: str) -> N
     ],
 )
 def test_an_iterator_of_builtins_is_a_list(iterator: Callable[[], Any], items: list[Any]) -> None:
-    assert listed(iterator()) == items
+    assert read_iterator(iterator()) == items
 
 
 def test_an_endless_iterator_ends_at_the_limit() -> None:
     with pytest.raises(Unrepresentable, match="a map of more than 1,000,000 items"):
-        listed(map(str, iter(int, 1)))
+        read_iterator(map(str, iter(int, 1)))

@@ -11,7 +11,7 @@ import pytest
 from tests.processor import LINEAR, growth
 from toolwire.permission.destinations import fold
 from toolwire.permission.visible import looks_like_another
-from toolwire.vocabulary.texts.normal_forms import _BECOME_MARKS, MARKS_LIMIT, Form, joins, normalized
+from toolwire.vocabulary.texts.normal_forms import _BECOME_MARKS, MARKS_LIMIT, Form, joins, normalize_text
 
 MARKS = "\u0301\u0316\u0323\u05b0\u0f73\uff9e"
 
@@ -21,16 +21,16 @@ def test_a_text_without_long_runs_of_marks_has_unicodes_form(form: Form) -> None
     chance = random.Random(1)
     for _ in range(200):
         text = "".join(chance.choices(f"ae\ufb01\u1112\u1161\u11ab\u304b\uff76{MARKS}", k=40))
-        assert normalized(form, text) == unicodedata.normalize(form, text)
+        assert normalize_text(form, text) == unicodedata.normalize(form, text)
     longest = "e" + "\u0301" * (MARKS_LIMIT // 2) + "\u0316" * (MARKS_LIMIT // 2)
-    assert normalized(form, longest) == unicodedata.normalize(form, longest)
-    assert normalized(form, longest + "\u0323") != unicodedata.normalize(form, longest + "\u0323")
+    assert normalize_text(form, longest) == unicodedata.normalize(form, longest)
+    assert normalize_text(form, longest + "\u0323") != unicodedata.normalize(form, longest + "\u0323")
 
 
 @pytest.mark.threat(46)
 def test_marks_cost_no_more_than_other_characters() -> None:
     small, large = ("e" + "\u0301" * size + "\u0316" * size for size in (1_000, 4_000))
-    for work in (lambda text: normalized("NFKC", text), looks_like_another, fold):
+    for work in (lambda text: normalize_text("NFKC", text), looks_like_another, fold):
         assert growth(work, small, large) <= LINEAR
     # The control: Unicode's own function takes sixteen times as long.
     assert growth(lambda text: unicodedata.normalize("NFKC", text), small, large, rounds=2) > LINEAR

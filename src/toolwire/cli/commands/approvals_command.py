@@ -14,12 +14,12 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_id_column, add_row, cut, moment, one_line, seconds_of, span, table_text, whole
+from toolwire.cli.display import add_id_column, add_row, cut_cell, moment, one_line, seconds_of, span, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
-from toolwire.cli.result_output import plain
+from toolwire.cli.result_output import json_or_repr
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.typed_arguments import read_pairs, read_value
 
@@ -76,15 +76,15 @@ def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json
     """Print one request with its whole call and decision."""
     output: Output = context.obj
     with open_store(store) as opened:
-        request, decision = _found(opened, id)
+        request, decision = _find_request(opened, id)
     if json:
         output.result_json(
             {**request_json(request), "decision": None if decision is None else _decision_json(decision)}
         )
         return
-    output.result(_shown(request))
+    output.result(_request_text(request))
     if decision is not None:
-        output.result(f"decided    {_said(decision)}")
+        output.result(f"decided    {_decision_text(decision)}")
 
 
 @app.command("approve")
@@ -114,7 +114,7 @@ def approve(
     if how_long is not None and not kept_s:
         raise Stop(ExitCode.WRONG_USAGE, f"{how_long!r} is not a length of time", hint="Write 30min, 8h or 7d.")
 
-    def made(request: toolwire.ApprovalRequest) -> toolwire.Decision:
+    def make_approval(request: toolwire.ApprovalRequest) -> toolwire.Decision:
         from toolwire.approvals import rule_for
 
         if remember is None:
@@ -125,7 +125,7 @@ def approve(
             remember=rule if kept_s is None else replace(rule, expires_at=time.time() + kept_s),
         )
 
-    _decide(context.obj, store, id, made)
+    _decide(context.obj, store, id, make_approval)
 
 
 @app.command("deny")
@@ -161,7 +161,7 @@ def edit(
 
 
 @app.command("answer")
-def answer(
+def answer_question(
     context: typer.Context,
     id: IdArgument,
     fields: Annotated[
@@ -178,12 +178,12 @@ def answer(
             ExitCode.WRONG_USAGE, "the answer is missing or given twice", hint="Give --value VALUE or KEY=VALUE fields."
         )
 
-    def made(request: toolwire.ApprovalRequest) -> toolwire.Decision:
+    def make_answer(request: toolwire.ApprovalRequest) -> toolwire.Decision:
         schema = request.answer_schema
         given = read_pairs(fields or (), schema) if value is None else read_value(value, schema, schema)
         return toolwire.Decision(verdict="answer", answer=given)
 
-    _decide(context.obj, store, id, made)
+    _decide(context.obj, store, id, make_answer)
 
 
 def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: bool) -> str:
@@ -197,18 +197,20 @@ def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: 
     for request in requests:
         left = span(request.expires_at - now) if request.expires_at else "no end"
         asked = f"{span(now - request.created_at)} ago"
-        run, arguments = whole(request.run_id), cut(_brief(request))
+        run, arguments = whole(request.run_id), cut_cell(_brief(request))
         add_row(table, request.id[:length], request.tool, asked, left, run, arguments)
     return table_text(table, is_terminal=is_terminal)
 
 
 def request_json(request: toolwire.ApprovalRequest) -> dict[str, Any]:
     """Returns all fields of a request as JSON types."""
-    found = {field.name: plain(getattr(request, field.name)) for field in fields(request) if field.name != "caller"}
+    found = {
+        field.name: json_or_repr(getattr(request, field.name)) for field in fields(request) if field.name != "caller"
+    }
     return {**found, "caller": asdict(request.caller)}
 
 
-def _found(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequest, toolwire.Decision | None]:
+def _find_request(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequest, toolwire.Decision | None]:
     """Returns the request with this id, or with an id that begins like this."""
     waiting = [request for request in store.pending() if request.id.startswith((id, f"a_{id}"))]
     if len(waiting) == 1:
@@ -230,24 +232,24 @@ def _decide(
     output: Output, named: str | None, id: str, made: Callable[[toolwire.ApprovalRequest], toolwire.Decision]
 ) -> None:
     with open_store(named) as store:
-        request, decided = _found(store, id)
+        request, decided = _find_request(store, id)
         if decided is not None:
             raise _too_late(request, decided)
-        shown = _shown(request)
+        shown = _request_text(request)
         try:
-            taken = store.decide(request.id, _signed(made(request), request))
+            taken = store.decide(request.id, _sign_decision(made(request), request))
         except toolwire.DecisionRefused as refused:
             if refused.decided is not None:
                 raise _too_late(request, refused.decided) from refused
             raise Stop(ExitCode.FAILED, str(refused), hint="Nothing was decided.") from refused
     output.say(shown)
-    output.result(f"{request.id}: {_said(taken)}")
+    output.result(f"{request.id}: {_decision_text(taken)}")
     if taken.remember is not None:
-        output.result(f"remembered: {_remembered(taken.remember)}")
+        output.result(f"remembered: {_rule_text(taken.remember)}")
     output.say(f"Continue the run: toolwire run --resume {request.run_id} --tools ...")
 
 
-def _signed(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:
+def _sign_decision(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:
     from toolwire.approvals import Decider
 
     return replace(
@@ -261,11 +263,13 @@ def _signed(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolw
 
 def _too_late(request: toolwire.ApprovalRequest, decided: toolwire.Decision) -> Stop:
     return Stop(
-        ExitCode.FAILED, f"{request.id} was decided before: {_said(decided)}", hint="The first decision counts."
+        ExitCode.FAILED,
+        f"{request.id} was decided before: {_decision_text(decided)}",
+        hint="The first decision counts.",
     )
 
 
-def _said(decision: toolwire.Decision) -> str:
+def _decision_text(decision: toolwire.Decision) -> str:
     done = {
         "approve": "approved",
         "edit": "approved with other arguments",
@@ -280,14 +284,14 @@ def _said(decision: toolwire.Decision) -> str:
     return one_line(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
 
 
-def _remembered(rule: toolwire.Rule) -> str:
+def _rule_text(rule: toolwire.Rule) -> str:
     until = f", until {moment(rule.expires_at)}" if isinstance(rule.expires_at, float) else ""
     whose = f", for {rule.principal}" if rule.principal else ""
     tenant = f" of {rule.tenant}" if rule.tenant else ""
     return one_line(f"{rule}, scope {rule.scope}{whose}{tenant}{until}")
 
 
-def _shown(request: toolwire.ApprovalRequest) -> str:
+def _request_text(request: toolwire.ApprovalRequest) -> str:
     from toolwire.approvals import render_request
 
     try:
@@ -299,10 +303,10 @@ def _shown(request: toolwire.ApprovalRequest) -> str:
 def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
     return {
         "verdict": decision.verdict,
-        "arguments": plain(decision.arguments),
-        "answer": plain(decision.answer),
+        "arguments": json_or_repr(decision.arguments),
+        "answer": json_or_repr(decision.answer),
         "reason": decision.reason,
-        "remember": None if decision.remember is None else _remembered(decision.remember),
+        "remember": None if decision.remember is None else _rule_text(decision.remember),
         "by": asdict(decision.by),
         "at": decision.at,
     }
@@ -311,7 +315,7 @@ def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
 def _brief(request: toolwire.ApprovalRequest) -> str:
     if request.kind == "question":
         return f"asks {json_text.dumps(request.question, ensure_ascii=False)}"
-    return json_text.dumps(plain(request.arguments), ensure_ascii=False)
+    return json_text.dumps(json_or_repr(request.arguments), ensure_ascii=False)
 
 
 def _short_length(ids: Sequence[str]) -> int:

@@ -39,7 +39,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The artifact.")]
 
 
 @contextmanager
-def _opened(store: str | None, namespace: str) -> Generator[toolwire.tools.ArtifactManager]:
+def _open_artifacts(store: str | None, namespace: str) -> Generator[toolwire.tools.ArtifactManager]:
     with open_store(store) as opened:
         try:
             yield toolwire.tools.ArtifactManager(opened, namespace=namespace)
@@ -57,7 +57,7 @@ def list_artifacts(
     context: typer.Context, namespace: NamespaceOption, store: StoreOption = None, json: JsonOption = False
 ) -> None:
     """List the artifacts of a namespace with their newest versions."""
-    with _opened(store, namespace) as artifacts:
+    with _open_artifacts(store, namespace) as artifacts:
         _print(context.obj, artifacts.list(), json=json, none=f"the namespace {namespace!r} has no artifacts")
 
 
@@ -72,7 +72,7 @@ def show(
 ) -> None:
     """Print the text of an artifact."""
     output: Output = context.obj
-    with _opened(store, namespace) as artifacts:
+    with _open_artifacts(store, namespace) as artifacts:
         found = artifacts.read(id, version)
     if json:
         output.result_json(asdict(found))
@@ -89,7 +89,7 @@ def history(
     json: JsonOption = False,
 ) -> None:
     """List the versions of an artifact, oldest first."""
-    with _opened(store, namespace) as artifacts:
+    with _open_artifacts(store, namespace) as artifacts:
         _print(context.obj, artifacts.history(id), json=json)
 
 
@@ -104,7 +104,7 @@ def diff(
 ) -> None:
     """Print what changed between two versions."""
     output: Output = context.obj
-    with _opened(store, namespace) as artifacts:
+    with _open_artifacts(store, namespace) as artifacts:
         found = artifacts.diff(id, old, new)
     if found:
         output.result(found)
@@ -121,7 +121,7 @@ def export(
 ) -> None:
     """Write the newest version of each artifact to a file."""
     output: Output = context.obj
-    with _opened(store, namespace) as artifacts:
+    with _open_artifacts(store, namespace) as artifacts:
         try:
             written = artifacts.export(folder)
         except OSError as error:

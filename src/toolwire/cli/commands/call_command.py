@@ -19,9 +19,9 @@ from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
-from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
+from toolwire.cli.result_output import as_json, json_or_repr, nothing_came, person_hint, person_text
 from toolwire.cli.typed_arguments import read_object, read_pairs
-from toolwire.cli.waiting import Asking, answer_nothing, asking, within
+from toolwire.cli.waiting import ConsoleAsker, answer_nothing, asking, within
 
 EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
@@ -44,7 +44,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command("call", epilog=EPILOG)
-def call(
+def call_tool(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.", autocompletion=complete_tool)],
     tools: ToolsOption,
@@ -101,7 +101,7 @@ def _schema(registry: toolwire.ToolRegistry, name: str) -> dict[str, Any]:
 
 
 def _result(
-    registry: toolwire.ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float, asking: Asking | None
+    registry: toolwire.ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float, asking: ConsoleAsker | None
 ) -> toolwire.ToolResult:
     def invoke(result: Future[toolwire.ToolResult]) -> None:
         result.set_result(registry.invoke(name, arguments))
@@ -120,7 +120,7 @@ def _call_live(
     timeout_s: float,
     output: Output,
     as_lines: bool,
-    asking: Asking | None,
+    asking: ConsoleAsker | None,
 ) -> ExitCode:
     """Runs the call, writes its chunks as they arrive, and returns the exit code.
 
@@ -131,7 +131,7 @@ def _call_live(
     """
     toolkit = registry.create_agent_toolkit("toolwire call", registry.tool_library)
     stream = toolkit.call_tool_function({"type": "tool_use", "id": "", "name": name, "input": dict(arguments)})
-    show = _Lines(output) if as_lines else _Text(output)
+    show = _JsonLines(output) if as_lines else _GrowingText(output)
     ended: Future[toolwire.ToolResult | None] = Future()
 
     async def read() -> None:
@@ -165,7 +165,7 @@ def _call_live(
     return ExitCode.DONE if result is None or result.success else ExitCode.FAILED
 
 
-class _Text:
+class _GrowingText:
     """Writes text as it grows. If the tool replaces earlier text, the new text starts on a new line."""
 
     def __init__(self, output: Output) -> None:
@@ -205,7 +205,7 @@ class _Text:
             self._output.result(hint)
 
 
-class _Lines:
+class _JsonLines:
     """Writes one line of JSON for each chunk, and one for the result."""
 
     def __init__(self, output: Output) -> None:
@@ -215,8 +215,8 @@ class _Lines:
         """Writes the new part of a chunk. False if the reader has closed its end."""
         return self._output.result_line(
             {
-                "content": plain(chunk.content),
-                "metadata": {key: plain(value) for key, value in (chunk.metadata or {}).items()},
+                "content": json_or_repr(chunk.content),
+                "metadata": {key: json_or_repr(value) for key, value in (chunk.metadata or {}).items()},
                 "is_last": chunk.is_last,
                 "is_interrupted": chunk.is_interrupted,
                 "is_cumulative": chunk.is_cumulative,

@@ -211,7 +211,7 @@ class _Chat:
             if result.text and not self._has_text:
                 self._output.result(result.text)
             if result.error is not None:
-                words += f" ({result.error.kind}): {_cut(str(result.error), 300)}"
+                words += f" ({result.error.kind}): {_shorten_line(str(result.error), 300)}"
             if result.pending:
                 words += f":\n{request_table(result.pending, is_terminal=self._output.is_terminal)}\n"
                 words += f"Decide:  toolwire approvals show {result.pending[0].id[:10]}\nGo on:   {self._again}"
@@ -253,7 +253,7 @@ class _Chat:
         """Writes a line about a call. The calls of a program or a sub-agent are set in below it."""
         self._end_line()
         self._last, indent = call.call_id, "  " * max(call.call_id.count("/"), 1)
-        self._output.say(indent + _cut(text, shutil.get_terminal_size((100, 24)).columns - len(indent) - 1))
+        self._output.say(indent + _shorten_line(text, shutil.get_terminal_size((100, 24)).columns - len(indent) - 1))
 
     def _end_line(self) -> None:
         if self._is_inside_line:
@@ -261,7 +261,7 @@ class _Chat:
         self._is_inside_line, self._last = False, ""
 
 
-def _cut(text: str, characters: int) -> str:
+def _shorten_line(text: str, characters: int) -> str:
     """Returns the text on one line, cut to a number of characters."""
     line = one_line(text)
     return line if len(line) <= characters else f"{line[: max(characters - 3, 0)]}..."

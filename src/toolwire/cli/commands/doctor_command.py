@@ -41,11 +41,11 @@ def doctor(context: typer.Context, json: JsonOption = False) -> None:
     if json:
         output.result_json(dataclasses.asdict(diagnosis))
     else:
-        output.result(_text(diagnosis))
+        output.result(_diagnosis_text(diagnosis))
     raise typer.Exit(ExitCode.DONE if diagnosis.is_enough else ExitCode.FAILED)
 
 
-def _text(diagnosis: Diagnosis) -> str:
+def _diagnosis_text(diagnosis: Diagnosis) -> str:
     verdict = "programs run" if diagnosis.is_enough else "programs are refused unless code asks for less by name"
     lines = [f"isolation level  {diagnosis.level}: {verdict}"]
     lines += [f"{name:<16} {text}" for name, text in diagnosis.system.items()]

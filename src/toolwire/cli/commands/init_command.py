@@ -112,7 +112,7 @@ def init(
 ) -> None:
     """Write tools, rules, an MCP file and a loop to start from."""
     output: Output = context.obj
-    files = {folder / name: text for name, text in _texts(folder).items()}
+    files = {folder / name: text for name, text in _file_texts(folder).items()}
     there = [str(path) for path in files if path.exists() or path.is_symlink()]
     if there:
         raise Stop(
@@ -131,7 +131,7 @@ def init(
     output.say(_next(folder))
 
 
-def _texts(folder: Path) -> dict[str, str]:
+def _file_texts(folder: Path) -> dict[str, str]:
     server = {
         "command": sys.executable,
         "args": ["-m", "toolwire", "serve", "--tools", "tools.py"],

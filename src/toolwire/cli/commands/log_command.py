@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolwire.cli.commands.approvals_command import SHORT_ID
-from toolwire.cli.completing import complete_logged_tool, complete_status, known_statuses
+from toolwire.cli.completing import complete_logged_tool, complete_status, log_statuses
 from toolwire.cli.display import count_of, moment, one_line, seconds_of, whole_rows
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
-from toolwire.cli.result_output import plain
-from toolwire.cli.stores import StoreOption, found_run, open_store
+from toolwire.cli.result_output import json_or_repr
+from toolwire.cli.stores import StoreOption, find_run, open_store
 
 if TYPE_CHECKING:
     from toolwire.log import LogRow
@@ -85,11 +85,11 @@ def show_log(
 
     output: Output = context.obj
     since_s = _since(since)
-    if status is not None and status not in known_statuses():
-        known = ", ".join(known_statuses())
+    if status is not None and status not in log_statuses():
+        known = ", ".join(log_statuses())
         raise Stop(ExitCode.WRONG_USAGE, f"a log has no status {status!r}", hint=f"Write one of {known}.")
     with open_store(store) as opened:
-        run_id = None if run is None else found_run(opened, run)[0]
+        run_id = None if run is None else find_run(opened, run)[0]
         wanted = LogFilter(tool=tool, status=status, principal=principal, agent=agent, run_id=run_id, since=since_s)
         rows = opened.log(wanted, limit=limit, newest_first=True)[::-1]
         _print(rows, output, json=json, is_stream=follow)
@@ -114,7 +114,7 @@ def tree(
     """
     output: Output = context.obj
     with open_store(store) as opened:
-        run_id = found_run(opened, run)[0]
+        run_id = find_run(opened, run)[0]
         rows = opened.log_tree(run_id)
     if json:
         output.result_json([_as_json(row) for row in rows])
@@ -167,7 +167,7 @@ def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: boo
         output.result_json([_as_json(row) for row in rows])
     elif is_stream:
         for row in rows:
-            output.result(_line(row))
+            output.result(_row_line(row))
     elif rows:
         output.result(table(rows, is_terminal=output.is_terminal))
     else:
@@ -186,19 +186,19 @@ def table(rows: Sequence[LogRow], *, is_terminal: bool) -> str:
             row.status,
             row.principal,
             row.agent,
-            _known(row),
+            _subject_id(row),
         )
         for row in rows
     ]
     return whole_rows(names, cells, is_terminal=is_terminal)
 
 
-def _line(row: LogRow) -> str:
+def _row_line(row: LogRow) -> str:
     who = f"{row.principal or '-'} {row.agent or '-'}"
-    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {who} {_known(row)}")
+    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {who} {_subject_id(row)}")
 
 
-def _known(row: LogRow) -> str:
+def _subject_id(row: LogRow) -> str:
     """Returns the id of a row's subject. Request ids are shortened to the length that `toolwire approvals` accepts."""
     return row.subject[:SHORT_ID] if row.kind in ("request", "decision") else row.subject
 
@@ -216,7 +216,7 @@ def _branches(rows: Sequence[LogRow]) -> list[str]:
     def grow(parent: str, depth: int) -> None:
         for row in below.get(parent, ()):
             named = " ".join(part for part in (row.kind, row.tool, row.status) if part)
-            lines.append(one_line(f"{'  ' * depth}{named}  {_known(row)}  {moment(row.at)}"))
+            lines.append(one_line(f"{'  ' * depth}{named}  {_subject_id(row)}  {moment(row.at)}"))
             if row.kind == "call" and depth < _DEPTH_LIMIT:
                 grow(row.subject, depth + 1)
 
@@ -229,4 +229,4 @@ _DEPTH_LIMIT = 64
 
 
 def _as_json(row: LogRow) -> dict[str, Any]:
-    return {field.name: plain(getattr(row, field.name)) for field in fields(row)}
+    return {field.name: json_or_repr(getattr(row, field.name)) for field in fields(row)}

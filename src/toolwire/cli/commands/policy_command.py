@@ -15,7 +15,7 @@ from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.result_output import plain
+from toolwire.cli.result_output import json_or_repr
 from toolwire.cli.typed_arguments import read_pairs
 
 POLICY_FILE = "toolwire.toml"
@@ -48,7 +48,7 @@ def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
 
 
 @app.command("check", epilog=CHECK_EPILOG)
-def check(
+def check_policy(
     context: typer.Context,
     tools: ToolsOption,
     file: Annotated[
@@ -61,14 +61,14 @@ def check(
     output.keep_stdout()
     registry = registry_of(tools)
     named = file or POLICY_FILE
-    wrong = _wrong(named, registry)
+    wrong = _find_problems(named, registry)
     if json:
         output.result_json([{"place": place, "message": message} for place, message in wrong])
     elif wrong:
         output.result("\n".join(f"{place}: {message}" if place else message for place, message in wrong))
     else:
         found = toolwire.load_policy(named)
-        output.result(f"{named}: {_counted(found, registry)}")
+        output.result(f"{named}: {_check_summary(found, registry)}")
     raise typer.Exit(ExitCode.FAILED if wrong else ExitCode.DONE)
 
 
@@ -93,7 +93,7 @@ def explain(
     if json:
         output.result_json(_as_json(found))
     else:
-        output.result(_text(found, is_terminal=output.is_terminal))
+        output.result(_explanation_text(found, is_terminal=output.is_terminal))
 
 
 def honour(named: str | None, registry: toolwire.ToolRegistry, output: Output) -> None:
@@ -113,7 +113,7 @@ def honour(named: str | None, registry: toolwire.ToolRegistry, output: Output) -
     output.say(f"policy: {named or POLICY_FILE}")
 
 
-def _wrong(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]:
+def _find_problems(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]:
     """Returns the problems, each with its place."""
     if not Path(named).exists():
         raise Stop(ExitCode.WRONG_USAGE, f"there is no policy file {named}")
@@ -124,14 +124,14 @@ def _wrong(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]
     return [(problem.place, problem.message) for problem in found.check(registry.to_toolspecs())]
 
 
-def _counted(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
+def _check_summary(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
     examples = sum(len(rule.calls) for rule in found.rules)
     checked = f", {count_of(examples, 'example as it says', 'examples as they say')}" if examples else ""
     tools = count_of(len(registry.list_toolspecs()), "tool")
     return f"{count_of(len(found.rules), 'rule')}, nothing wrong for {tools}{checked}"
 
 
-def _text(found: Any, *, is_terminal: bool) -> str:
+def _explanation_text(found: Any, *, is_terminal: bool) -> str:
     table = Table()
     for title in ("", "EFFECT", "RULE", "WHY", "FROM"):
         table.add_column(title, overflow="fold")
@@ -150,7 +150,7 @@ def _text(found: Any, *, is_terminal: bool) -> str:
 def _as_json(found: Any) -> dict[str, Any]:
     return {
         "tool": found.tool,
-        "arguments": plain(dict(found.arguments)),
+        "arguments": json_or_repr(dict(found.arguments)),
         "default": found.default,
         "rules": [
             {

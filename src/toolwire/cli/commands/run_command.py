@@ -29,9 +29,9 @@ from toolwire.cli.options import (
 )
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_bytes
-from toolwire.cli.result_output import as_json, nothing_came, plain
-from toolwire.cli.stores import StoreOption, found_run, open_store
-from toolwire.cli.waiting import Asking, asking, within
+from toolwire.cli.result_output import as_json, json_or_repr, nothing_came
+from toolwire.cli.stores import StoreOption, find_run, open_store
+from toolwire.cli.waiting import ConsoleAsker, asking, within
 
 EPILOG = f"""\b
 Examples:
@@ -61,7 +61,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command("run", epilog=EPILOG)
-def run(
+def run_reply(
     context: typer.Context,
     tools: ToolsOption,
     reply: Annotated[
@@ -96,9 +96,9 @@ def run(
         run_id, caller = "", None
         if resume is not None:
             # The owner of the store and its key may resume any run. The run keeps its original caller.
-            run_id, recognised, caller = found_run(opened, resume)
+            run_id, recognised, caller = find_run(opened, resume)
         else:
-            recognised = _recognised(content, output) if protocol == AUTO else protocol
+            recognised = _recognise_protocol(content, output) if protocol == AUTO else protocol
         name = recognised if protocol == AUTO else protocol
         with wrong_usage(toolwire.ToolwireError):
             session = toolwire.Session(
@@ -113,9 +113,9 @@ def run(
             lambda: session.resume(run_id) if run_id else session.turn(content),
             timeout,
             approver,
-            lambda: _gave_nothing(session, content, timeout),
+            lambda: _turn_at_timeout(session, content, timeout),
         )
-    _told(turn, name, output, resume_with=_resumed_by(tools, store), json=json)
+    _print_turn(turn, name, output, resume_with=_resume_options(tools, store), json=json)
 
 
 def _check_protocol(name: str) -> None:
@@ -124,7 +124,7 @@ def _check_protocol(name: str) -> None:
         toolwire.protocols.get(name)
 
 
-def _told(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
+def _print_turn(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
     code = _exit_code(turn)
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))
@@ -137,7 +137,7 @@ def _told(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, j
     raise typer.Exit(code)
 
 
-def _recognised(content: bytes, output: Output) -> str:
+def _recognise_protocol(content: bytes, output: Output) -> str:
     """Returns the reply's format and reports it. The default protocol then refuses a reply without a known format."""
     name = toolwire.protocols.recognise(content)
     output.say(f"protocol: {name}" if name else f"protocol: {_DEFAULT} (the format was not recognised)")
@@ -147,7 +147,7 @@ def _recognised(content: bytes, output: Output) -> str:
 def _turn(
     make: Callable[[], Coroutine[Any, Any, toolwire.Turn]],
     timeout_s: float,
-    asking: Asking | None,
+    asking: ConsoleAsker | None,
     otherwise: Callable[[], toolwire.Turn],
 ) -> toolwire.Turn:
     async def take(turn: Future[toolwire.Turn]) -> None:
@@ -163,11 +163,11 @@ def _turn(
         raise Stop(ExitCode.FAILED, str(error)) from error
 
 
-def _gave_nothing(session: toolwire.Session, content: bytes, timeout_s: float) -> toolwire.Turn:
+def _turn_at_timeout(session: toolwire.Session, content: bytes, timeout_s: float) -> toolwire.Turn:
     """Returns a turn in place of one that the session did not finish in time."""
     reply = session.protocol.parse(content)
     results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
-    return toolwire.Turn.ended(reply, results, session.protocol.format(results))
+    return toolwire.Turn.from_results(reply, results, session.protocol.format(results))
 
 
 def _exit_code(turn: toolwire.Turn) -> ExitCode:
@@ -216,7 +216,7 @@ def _program(program: toolwire.ProgramResult) -> dict[str, Any]:
         "calls": [
             {
                 "tool": call.tool,
-                "arguments": plain(call.arguments),
+                "arguments": json_or_repr(call.arguments),
                 "status": call.status,
                 "duration_ms": round(call.duration_ms, 3),
             }
@@ -225,7 +225,7 @@ def _program(program: toolwire.ProgramResult) -> dict[str, Any]:
     }
 
 
-def _resumed_by(tools: Sequence[str], store: str | None) -> str:
+def _resume_options(tools: Sequence[str], store: str | None) -> str:
     """Returns the command line options that resume the run."""
     named = [part for tool in tools for part in ("--tools", tool)]
     return shlex.join([*named, *([] if store is None else ["--store", store])])

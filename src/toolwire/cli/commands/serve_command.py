@@ -104,10 +104,10 @@ def serve(
             token_verifier=profiles,
             hosts=allow_host or (),
         )
-        _run(server, host, http, output)
+        _run_server(server, host, http, output)
 
 
-def _run(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
+def _run_server(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
     if http is None:
         output.give_back()
         server.run_stdio()

@@ -46,7 +46,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command("tools", epilog=EPILOG)
-def tools(
+def show_tools(
     context: typer.Context,
     tools: OptionalToolsOption = None,
     config: ConfigOption = None,
@@ -94,7 +94,7 @@ def print_tools(
     """Prints the tools, or those that a search finds."""
     specs = registry.to_toolspecs()
     if search is not None:
-        specs = _found(specs, search)
+        specs = _search_tools(specs, search)
         if not specs:
             output.say(f"No tool fits {search!r}. Try other words: an action and its object.")
     permissions = {name: registry.permission_of(name) for name in specs}
@@ -114,7 +114,7 @@ def _built_in() -> toolwire.ToolRegistry:
     return registry
 
 
-def _found(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, toolwire.ToolSpec]:
+def _search_tools(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, toolwire.ToolSpec]:
     """Returns the tools that a search finds. Denied ones are included, because the list is for a person."""
     registry = toolwire.ToolRegistry()
     for name, spec in specs.items():

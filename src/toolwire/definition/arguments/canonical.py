@@ -26,7 +26,7 @@ from toolwire.definition.arguments.same import same
 from toolwire.definition.shape import Invalid, Validated
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.values import DEPTH_LIMIT, plain
+from toolwire.vocabulary.values import DEPTH_LIMIT, plain_value
 from toolwire.vocabulary.values import canonical as canonical_text
 
 PROCESS_KEY = os.urandom(32)
@@ -50,11 +50,11 @@ def canonical(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
     uncertain: list[str] = []
     for name, value in validated.values.items():
         if form.is_certain(name):
-            found[name] = again[name] = value if type(value) in _SCALARS else plain(value)
+            found[name] = again[name] = value if type(value) in _SCALARS else plain_value(value)
             continue
         is_default = form.is_default(name, value)
         try:
-            found[name] = shown(value, key)
+            found[name] = json_with_masks(value, key)
             if not is_default:
                 again[name] = read_again(value)
         except Unrepresentable as error:
@@ -62,11 +62,11 @@ def canonical(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
                 raise Unrepresentable(error.what, path=f".{name}{error.path}") from error
         uncertain.append(name)
     if uncertain:
-        _check(validated, again, uncertain)
+        _check_round_trip(validated, again, uncertain)
     return found
 
 
-def typed(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any] | None:
+def arguments_with_types(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any] | None:
     """Returns the arguments in the shape of `canonical`, with Decimals, dates, times, durations and bytes as such.
 
     A member of an enumeration is its value. None if all parameters are of JSON types.
@@ -81,23 +81,23 @@ def typed(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any] | No
     for name, value in validated.values.items():
         try:
             opened = _Form(secret=lambda secret: mask(secret, key), has_defaults=True, has_types=True)
-            found[name] = _typed(_opened(value, DEPTH_LIMIT, opened))
+            found[name] = _value_with_types(_to_data(value, DEPTH_LIMIT, opened))
         except Unrepresentable:
             if not form.is_default(name, value):
                 raise
     return found
 
 
-def _typed(opened: Any) -> Any:
+def _value_with_types(opened: Any) -> Any:
     if isinstance(opened, Decimal | date | time | timedelta | bytes):
         return opened
     if isinstance(opened, Mapping):
         items = cast("Mapping[Any, Any]", opened).items()
-        return {next(iter(plain({key: None}))): _typed(item) for key, item in items}
-    return list(map(_typed, cast("list[Any]", opened))) if isinstance(opened, list) else plain(opened)
+        return {next(iter(plain_value({key: None}))): _value_with_types(item) for key, item in items}
+    return list(map(_value_with_types, cast("list[Any]", opened))) if isinstance(opened, list) else plain_value(opened)
 
 
-def unmasked(arguments: Mapping[str, Any], validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
+def unmask(arguments: Mapping[str, Any], validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
     """Replaces masks with the secrets of `validated`, in arguments that were made from its canonical form.
 
     Raises:
@@ -108,18 +108,18 @@ def unmasked(arguments: Mapping[str, Any], validated: Validated, key: bytes = PR
     for name, value in validated.values.items():
         if not form.is_certain(name):
             secrets |= secrets_of(value, key)
-    return {name: _unmasked(value, secrets) for name, value in arguments.items()} if secrets else dict(arguments)
+    return {name: _unmask_value(value, secrets) for name, value in arguments.items()} if secrets else dict(arguments)
 
 
-def _unmasked(value: Any, secrets: Mapping[str, Any]) -> Any:
+def _unmask_value(value: Any, secrets: Mapping[str, Any]) -> Any:
     if type(value) is str:
         return secrets.get(value, value)
     if isinstance(value, Mapping):
-        return {key: _unmasked(item, secrets) for key, item in cast("Mapping[Any, Any]", value).items()}
-    return [_unmasked(item, secrets) for item in cast("list[Any]", value)] if type(value) is list else value
+        return {key: _unmask_value(item, secrets) for key, item in cast("Mapping[Any, Any]", value).items()}
+    return [_unmask_value(item, secrets) for item in cast("list[Any]", value)] if type(value) is list else value
 
 
-def _check(validated: Validated, again: dict[str, Any], uncertain: list[str]) -> None:
+def _check_round_trip(validated: Validated, again: dict[str, Any], uncertain: list[str]) -> None:
     try:
         read = validated.form.read(again)
         different = () if isinstance(read, Invalid) else _different(validated.values, read, uncertain)
@@ -139,7 +139,7 @@ def _different(values: dict[str, Any], read: dict[str, Any], names: list[str]) -
     return found if same(*models) else (*found, "model")
 
 
-def shown(value: Any, key: bytes) -> Any:
+def json_with_masks(value: Any, key: bytes) -> Any:
     """Returns the value as JSON types under the names that validation reads. Rules and people see this form.
 
     A secret becomes stars and a keyed hash. Different secrets have different hashes, and without the key a guess cannot
@@ -148,30 +148,30 @@ def shown(value: Any, key: bytes) -> Any:
     Raises:
         Unrepresentable: A part has no JSON form, is nested too deeply, or could be mistaken for another value.
     """
-    return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: mask(secret, key), has_defaults=True)))
+    return plain_value(_to_data(value, DEPTH_LIMIT, _Form(secret=lambda secret: mask(secret, key), has_defaults=True)))
 
 
 def read_again(value: Any) -> Any:
     """Returns JSON types that validate to the same value, if any do. Never show the result: it contains the secrets.
 
     Raises:
-        Unrepresentable: As in `shown`.
+        Unrepresentable: As in `json_with_masks`.
     """
-    return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: secret, has_defaults=False)))
+    return plain_value(_to_data(value, DEPTH_LIMIT, _Form(secret=lambda secret: secret, has_defaults=False)))
 
 
 def secrets_of(value: Any, key: bytes) -> dict[str, Any]:
     """Returns the secrets in the value as JSON types, by their masks.
 
     Raises:
-        Unrepresentable: As in `shown`.
+        Unrepresentable: As in `json_with_masks`.
     """
     found: dict[str, Any] = {}
 
     def keep(secret: Any) -> None:
         found[mask(secret, key)] = secret
 
-    _opened(value, DEPTH_LIMIT, _Form(secret=keep, has_defaults=True))
+    _to_data(value, DEPTH_LIMIT, _Form(secret=keep, has_defaults=True))
     return found
 
 
@@ -219,56 +219,58 @@ _LEAVES = frozenset({int, float, bool, bytes, type(None)})
 _LEFT_TO_PLAIN = frozenset({"datetime", "decimal", "uuid", "pathlib", "pathlib._local"})
 
 
-def _opened(value: Any, depth: int, form: _Form) -> Any:
+def _to_data(value: Any, depth: int, form: _Form) -> Any:
     kind = cast("Any", type(value))
     form.count(1)
     if kind is str:
-        return _text(value)
+        return _check_not_mask(value)
     if kind in _LEAVES or kind.__module__ in _LEFT_TO_PLAIN or depth <= 0:
         return value
     if form.has_types and isinstance(value, Enum):
-        return _opened(value.value, depth - 1, form)
+        return _to_data(value.value, depth - 1, form)
     if hasattr(kind, "get_secret_value"):
-        return form.secret(plain(_opened(value.get_secret_value(), depth - 1, form)))
+        return form.secret(plain_value(_to_data(value.get_secret_value(), depth - 1, form)))
     if hasattr(kind, "__pydantic_fields__") or dataclasses.is_dataclass(kind):
         form.count(OBJECT_PARTS)
         is_root = getattr(kind, "__pydantic_root_model__", False)
-        return _opened(value.root, depth, form) if is_root else _opened_fields(value, depth, form)
+        return _to_data(value.root, depth, form) if is_root else _fields_to_data(value, depth, form)
     if isinstance(value, Mapping):
-        return {_key(key): _opened(item, depth - 1, form) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {
+            _check_key(key): _to_data(item, depth - 1, form) for key, item in cast("Mapping[Any, Any]", value).items()
+        }
     if isinstance(value, list | tuple | deque):
-        return [_opened(item, depth - 1, form) for item in cast("Iterable[Any]", value)]
+        return [_to_data(item, depth - 1, form) for item in cast("Iterable[Any]", value)]
     if isinstance(value, set | frozenset):
-        # The same order in which `plain` lists sets.
+        # The same order in which `plain_value` lists sets.
         ordered = sorted(cast("Iterable[Any]", value), key=lambda item: (type(item).__name__, repr(item)))
-        return [_opened(item, depth - 1, form) for item in ordered]
+        return [_to_data(item, depth - 1, form) for item in ordered]
     return _by_pydantic(value)
 
 
-def _text(text: str) -> str:
+def _check_not_mask(text: str) -> str:
     if is_mask(text):
         raise Unrepresentable("a string equal to the placeholder of a hidden secret", path="")
     return text
 
 
-def _key(key: Any) -> Any:
-    return _text(key) if type(key) is str else key
+def _check_key(key: Any) -> Any:
+    return _check_not_mask(key) if type(key) is str else key
 
 
-def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
+def _fields_to_data(value: Any, depth: int, form: _Form) -> dict[str, Any]:
     """Returns a model or dataclass as the data that its fields are read from."""
     fields, taken = _fields_of(cast("Any", type(value)))
     found: dict[str, Any] = {}
     for name, given_as, default in fields:
         item = getattr(value, name)
         if form.has_defaults or not same(item, default):
-            found[given_as] = _opened(item, depth - 1, form)
+            found[given_as] = _to_data(item, depth - 1, form)
     extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
     for name, item in extra.items():
         if name in taken:
             # A rule on this name would see the extra value, but the field's own value would run.
             raise Unrepresentable(f"an extra value with the name of the field {name!r}", path="")
-        found[_key(name)] = _opened(item, depth - 1, form)
+        found[_check_key(name)] = _to_data(item, depth - 1, form)
     return found
 
 

@@ -35,28 +35,30 @@ Convert = Callable[..., Any]
 def refuse_failures(schema: Any) -> tuple[Any, bool]:
     """Returns the core schema whose conversions by pydantic fail as problems, and True if one is inside a class."""
     found: list[bool] = []
-    return _walk(schema, False, found), any(found)
+    return _wrap_conversions(schema, False, found), any(found)
 
 
-def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
-    below = with_children(schema, lambda child: _walk(child, in_class or schema.get("type") in CLASSES, found))
+def _wrap_conversions(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
+    below = with_children(
+        schema, lambda child: _wrap_conversions(child, in_class or schema.get("type") in CLASSES, found)
+    )
     if schema.get("type") not in _KINDS:
         return below
     function = schema["function"]
     if not _is_pydantics(function["function"]):
         return below
     found.append(in_class)
-    return {**below, "function": {**function, "function": _refusing(function["function"])}}
+    return {**below, "function": {**function, "function": _with_refusals(function["function"])}}
 
 
 def _is_pydantics(convert: Convert) -> bool:
     return str(getattr(convert, "__module__", "")).split(".")[0] == "pydantic"
 
 
-def _refusing(convert: Convert) -> Convert:
+def _with_refusals(convert: Convert) -> Convert:
     is_pattern = getattr(convert, "__name__", "").startswith("pattern_")
 
-    def converted(value: Any, *info: Any) -> Any:
+    def convert_or_refuse(value: Any, *info: Any) -> Any:
         if is_pattern:
             _check_pattern(value)
         try:
@@ -66,7 +68,7 @@ def _refusing(convert: Convert) -> Convert:
         except tuple(_FAILURES) as error:
             raise _problem(next(kind for kind in _FAILURES if isinstance(error, kind))) from error
 
-    return converted
+    return convert_or_refuse
 
 
 def _has_message(error: PydanticCustomError) -> bool:

@@ -26,7 +26,7 @@ SEVERAL = frozenset(
 
 def with_children(schema: dict[str, Any], walk: Walk) -> dict[str, Any]:
     """Returns a copy of the schema with `walk` applied to each schema directly below it."""
-    return {key: _replaced(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
+    return {key: _replace_below(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
 
 
 def children(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def children(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def labelled(before: Any, choice: Any) -> Any:
+def with_label(before: Any, choice: Any) -> Any:
     """Returns a union's rewritten choice with the label that pydantic's errors used before the rewriting."""
     was_wrapped = isinstance(choice, dict) and cast("Any", choice)["type"] == "function-wrap" != before["type"]
     return cast("Any", (choice, before["type"]) if was_wrapped else choice)
@@ -62,7 +62,7 @@ def is_json(schema: Mapping[str, Any]) -> bool:
             return kind in _JSON_SCALARS and not _CHANGES_TEXT & schema.keys()
 
 
-def _replaced(key: str, value: Any, walk: Walk) -> Any:
+def _replace_below(key: str, value: Any, walk: Walk) -> Any:
     if key in ("fields", "choices") and isinstance(value, Mapping):
         named = cast("Mapping[Any, Any]", value)
         return {name: _each(item, walk) for name, item in named.items()}

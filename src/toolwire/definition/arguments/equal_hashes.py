@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic_core import PydanticCustomError, core_schema
 
-from toolwire.definition.arguments.core_tree import CLASSES, labelled, with_children
+from toolwire.definition.arguments.core_tree import CLASSES, with_children, with_label
 
 COMPARISONS_LIMIT = 500_000
 """Maximum number of comparisons of different values with equal hashes in one call: 1,000 such integers, or 10 ms."""
@@ -25,16 +25,16 @@ CLASS_COMPARISON = 50
 Validate = Callable[[Any], Any]
 
 
-def bounding(schema: Any) -> tuple[Any, bool, bool]:
+def count_equal_hashes(schema: Any) -> tuple[Any, bool, bool]:
     """Returns the core schema with counting sets and mappings, and whether it has any, and any inside a class."""
     found: list[bool] = []
-    return _walk(schema, False, found), bool(found), any(found)
+    return _wrap_members(schema, False, found), bool(found), any(found)
 
 
 def within_budget(validate: Validate) -> Validate:
-    """Returns the validator with a new budget for each call. Its schema comes from `bounding`."""
+    """Returns the validator with a new budget for each call. Its schema comes from `count_equal_hashes`."""
 
-    def validated(value: Any) -> Any:
+    def validate_with_budget(value: Any) -> Any:
         # A tool's own validator may call another tool, which enters here again.
         outer = _STATE.open, _STATE.left
         _STATE.open, _STATE.left = [], COMPARISONS_LIMIT
@@ -43,7 +43,7 @@ def within_budget(validate: Validate) -> Validate:
         finally:
             _STATE.open, _STATE.left = outer
 
-    return validated
+    return validate_with_budget
 
 
 class _BuildState(threading.local):
@@ -76,11 +76,11 @@ _SAFE_KEYS = frozenset({"any", "str", "bytes", "literal", "enum", "bool", "none"
 _SAFE_MEMBERS = _SAFE_KEYS - {"any"}
 
 
-def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
+def _wrap_members(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
     kind = schema.get("type")
-    below = with_children(schema, lambda child: _walk(child, in_class or kind in CLASSES, found))
+    below = with_children(schema, lambda child: _wrap_members(child, in_class or kind in CLASSES, found))
     if kind == "union":
-        return {**below, "choices": list(map(labelled, schema["choices"], below["choices"]))}
+        return {**below, "choices": list(map(with_label, schema["choices"], below["choices"]))}
     if kind in ("set", "frozenset"):
         members, safe = "items_schema", _SAFE_MEMBERS
     elif kind in _MAPPINGS:
@@ -91,13 +91,13 @@ def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
     if inner["type"] in safe:
         return below
     found.append(in_class)
-    counted = core_schema.no_info_after_validator_function(_counted, cast("core_schema.CoreSchema", inner))
+    counted = core_schema.no_info_after_validator_function(_count_member, cast("core_schema.CoreSchema", inner))
     return core_schema.no_info_wrap_validator_function(
-        _collected, cast("core_schema.CoreSchema", {**below, members: counted})
+        _validate_members, cast("core_schema.CoreSchema", {**below, members: counted})
     )
 
 
-def _collected(value: Any, validate: Validate) -> Any:
+def _validate_members(value: Any, validate: Validate) -> Any:
     _STATE.open.append(_Members())
     try:
         return validate(value)
@@ -109,7 +109,7 @@ def _collected(value: Any, validate: Validate) -> Any:
         _STATE.open.pop()
 
 
-def _counted(member: Any) -> Any:
+def _count_member(member: Any) -> Any:
     """Counts the comparisons that the member costs, and returns the member."""
     members = _STATE.open[-1]
     try:

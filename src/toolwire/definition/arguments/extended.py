@@ -11,7 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from toolwire.definition.arguments.input_schema import ToolJsonSchema
-from toolwire.definition.arguments.problems import Found, GivenError, complaint, problems_of, told, unexpected
+from toolwire.definition.arguments.problems import (
+    GivenError,
+    LazyProblem,
+    as_lazy_problem,
+    complaint,
+    problems_of,
+    unknown_problem,
+)
 from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
 from toolwire.definition.arguments.validation import Validation
@@ -33,7 +40,7 @@ from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
 
 
-def extended(tool: Tool, model: type[BaseModel] | None) -> Tool:
+def extend_tool(tool: Tool, model: type[BaseModel] | None) -> Tool:
     """Returns the tool with the model's fields among its arguments. With None, it returns the original tool.
 
     Raises:
@@ -41,7 +48,7 @@ def extended(tool: Tool, model: type[BaseModel] | None) -> Tool:
     """
     shape = tool.shape
     own = shape.own if isinstance(shape, ExtendedShape) else shape
-    view = tool.reshaped(own if model is None else ExtendedShape(f"tool {tool.name!r}", own, model))
+    view = tool.with_shape(own if model is None else ExtendedShape(f"tool {tool.name!r}", own, model))
     view.verify()
     return view
 
@@ -134,7 +141,7 @@ class ExtendedForm:
         self.own = own
         self.hidden = hidden
         self._shape = shape
-        self.input_schema = _together(own.input_schema, shape.schema, shape.model.__name__)
+        self.input_schema = _combine_schemas(own.input_schema, shape.schema, shape.model.__name__)
         self._validation = Validation(shape.model.__pydantic_core_schema__)
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
@@ -156,20 +163,20 @@ class ExtendedForm:
             return cast("Invalid", complaint(own, more=values.more, is_partial=values.is_partial))
         return StructuredValues({**values, **{name: getattr(model, fields[name]) for name in fields}}, model)
 
-    def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[Found]:
+    def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[LazyProblem]:
         """Yields the problems of the tool's own arguments. An unknown name may be a misspelt field."""
         found = values.problems if isinstance(values, Invalid) else ()
         names = self.input_schema["properties"]
         for problem in found:
             is_name = problem.kind == "unexpected" and problem.path in arguments
-            yield told(unexpected(problem.path, problem.path, names) if is_name else problem)
+            yield as_lazy_problem(unknown_problem(problem.path, problem.path, names) if is_name else problem)
 
-    def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> Iterator[Found]:
+    def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> Iterator[LazyProblem]:
         whole = [error["msg"].removeprefix("Value error, ") for error in errors if not error["loc"]]
         placed = [error for error in errors if error["loc"]]
         yield from problems_of(placed, given, self.input_schema, self.hidden)
         for text in whole:
-            yield told(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}."))
+            yield as_lazy_problem(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}."))
 
     def is_default(self, name: str, value: Any) -> bool:
         """True if the value equals the default of the parameter or field."""
@@ -205,14 +212,14 @@ def _model_schema(label: str, model: Any) -> dict[str, Any]:
     return {**root, "$defs": defs} if defs else dict(root)
 
 
-def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> dict[str, Any]:
+def _combine_schemas(own: dict[str, Any], model: dict[str, Any], model_name: str) -> dict[str, Any]:
     defs = cast("dict[str, Any]", own.get("$defs", {}))
     added = cast("dict[str, Any]", model.get("$defs", {}))
     renamed = {name: f"{model_name}_{name}" for name, node in added.items() if defs.get(name, node) != node}
-    added = {renamed.get(name, name): _pointed(node, renamed) for name, node in added.items()}
+    added = {renamed.get(name, name): _update_references(node, renamed) for name, node in added.items()}
     whole: dict[str, Any] = {
         "type": "object",
-        "properties": {**own["properties"], **_pointed(model["properties"], renamed)},
+        "properties": {**own["properties"], **_update_references(model["properties"], renamed)},
     }
     required = [*own.get("required", ()), *model.get("required", ())]
     if required:
@@ -223,14 +230,14 @@ def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> di
     return whole
 
 
-def _pointed(node: Any, renamed: Mapping[str, str]) -> Any:
+def _update_references(node: Any, renamed: Mapping[str, str]) -> Any:
     """Returns the schema with references to renamed definitions updated."""
     if isinstance(node, dict):
         return {
-            key: _reference(value, renamed) if key == "$ref" else _pointed(value, renamed)
+            key: _reference(value, renamed) if key == "$ref" else _update_references(value, renamed)
             for key, value in cast("dict[str, Any]", node).items()
         }
-    return [_pointed(item, renamed) for item in cast("list[Any]", node)] if isinstance(node, list) else node
+    return [_update_references(item, renamed) for item in cast("list[Any]", node)] if isinstance(node, list) else node
 
 
 def _reference(value: Any, renamed: Mapping[str, str]) -> Any:

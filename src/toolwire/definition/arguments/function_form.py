@@ -20,12 +20,12 @@ from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
 from toolwire.definition.arguments.conversions import refuse_failures
 from toolwire.definition.arguments.core_tree import is_json
-from toolwire.definition.arguments.input_schema import ToolJsonSchema, finished
+from toolwire.definition.arguments.input_schema import ToolJsonSchema, finish_schema
 from toolwire.definition.arguments.json_values import accept_json_values
-from toolwire.definition.arguments.problems import complaint, hidden, problems_of, told
+from toolwire.definition.arguments.problems import as_lazy_problem, complaint, problem_of_hidden, problems_of
 from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
-from toolwire.definition.arguments.typing_forms import accepting_none, readable_type, text_metadata, unpacked
+from toolwire.definition.arguments.typing_forms import accept_none, readable_type, text_metadata, unpack_typed_dict
 from toolwire.definition.arguments.validation import Validation
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
@@ -60,11 +60,11 @@ class FunctionForm:
         self._by_name |= {item.name for item in arguments if item.kind != "positional_only"}
         self._more = next((item.name for item in self._visible if item.kind == "var_keyword"), None)
         self._input_schema: dict[str, Any] | None = None
-        self._core = self._generated()
+        self._core = self._generate_schema()
         try:
             self._validation = _validation(self._core)
         except _INDESCRIBABLE as error:
-            raise self._blamed(error) from error
+            raise self._error_of_parameters(error) from error
         self._validate = self._validation.validate
 
     @property
@@ -74,9 +74,9 @@ class FunctionForm:
             try:
                 schema = ToolJsonSchema().generate(self._core, mode="validation")
             except _INDESCRIBABLE as error:
-                raise self._blamed(error) from error
+                raise self._error_of_parameters(error) from error
             authored = {argument.name: text_metadata(argument.annotation) for argument in self._visible}
-            self._input_schema = finished(schema, authored, self._descriptions())
+            self._input_schema = finish_schema(schema, authored, self._descriptions())
         return self._input_schema
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
@@ -89,7 +89,9 @@ class FunctionForm:
             return cast("Invalid", complaint(found, more=wrong.more, is_partial=wrong.is_partial))
         if self._more is None:
             return values
-        doubled = complaint(told(self._doubled(name)) for name in values[self._more] if name in self._by_name)
+        doubled = complaint(
+            as_lazy_problem(self._duplicate_problem(name)) for name in values[self._more] if name in self._by_name
+        )
         return values if doubled is None else doubled
 
     def is_default(self, name: str, value: Any) -> bool:
@@ -105,21 +107,21 @@ class FunctionForm:
         core = self._core["schema"] if self._core["type"] == "definitions" else self._core
         return frozenset(item["name"] for item in core["arguments_schema"] if is_json(item["schema"]))
 
-    def _doubled(self, name: str) -> ArgumentProblem:
+    def _duplicate_problem(self, name: str) -> ArgumentProblem:
         path = f"{self._more}.{name}"
         if name in self._not_given:
-            return hidden(path)
+            return problem_of_hidden(path)
         message = f"{path!r} is a parameter of its own: give {name!r} beside {self._more!r}, not inside it."
         return ArgumentProblem(path=path, kind="unexpected", message=message)
 
-    def _generated(self) -> Any:
+    def _generate_schema(self) -> Any:
         for argument in self._visible:
             if argument.unresolved:
-                raise self._unresolved(argument)
+                raise self._error_of_unresolved(argument)
         try:
             core: Any = generate_arguments_schema(self._stand_in(self._visible), schema_type="arguments-v3")
         except _INDESCRIBABLE as error:
-            raise self._blamed(error) from error
+            raise self._error_of_parameters(error) from error
         for item in (core["schema"] if core["type"] == "definitions" else core)["arguments_schema"]:
             if "alias" in item:
                 raise DefinitionError(
@@ -136,7 +138,7 @@ class FunctionForm:
         stand_in.__module__ = self._module
         return stand_in
 
-    def _blamed(self, error: Exception) -> DefinitionError:
+    def _error_of_parameters(self, error: Exception) -> DefinitionError:
         """Returns the error for the first parameter that pydantic cannot handle on its own."""
         for argument in self._visible:
             try:
@@ -161,7 +163,7 @@ class FunctionForm:
             f"default=...), or a parameter annotated with CallContext.{detail}"
         )
 
-    def _unresolved(self, argument: Argument) -> DefinitionError:
+    def _error_of_unresolved(self, argument: Argument) -> DefinitionError:
         return DefinitionError(
             f"{self._label}: parameter {argument.name!r} is annotated with {argument.unresolved!r}, which is not "
             f"defined where the function is. Import it outside `if TYPE_CHECKING`, or let the host give the argument: "
@@ -202,11 +204,11 @@ def _as_one_value(argument: Argument) -> tuple[Any, Any]:
     if argument.kind == "var_positional":
         return tuple[annotation, ...], ()
     if argument.kind == "var_keyword":
-        fields = unpacked(annotation)
+        fields = unpack_typed_dict(annotation)
         if fields is not None:
             return fields, EMPTY if fields.__required_keys__ else {}
         return dict[str, annotation], {}
-    return accepting_none(annotation, argument.default), argument.default
+    return accept_none(annotation, argument.default), argument.default
 
 
 Misfit = Callable[[Any], str | None]

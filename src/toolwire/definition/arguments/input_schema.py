@@ -57,15 +57,15 @@ class ToolJsonSchema(GenerateJsonSchema):
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes a model without its class name as the title."""
-        return _untitled(super().model_schema(schema), schema["cls"])
+        return _without_class_title(super().model_schema(schema), schema["cls"])
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes a dataclass without its class name as the title."""
-        return _untitled(super().dataclass_schema(schema), schema["cls"])
+        return _without_class_title(super().dataclass_schema(schema), schema["cls"])
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         """Describes a TypedDict without its class name as the title."""
-        return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
+        return _without_class_title(super().typed_dict_schema(schema), schema.get("cls"))
 
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
         """Generates the whole schema. Enumerations get their titles late, so they are removed here."""
@@ -73,8 +73,8 @@ class ToolJsonSchema(GenerateJsonSchema):
         root = schema["schema"] if schema["type"] == "definitions" else schema
         defs = cast("dict[str, JsonSchemaValue]", whole.get("$defs", {}))
         for key, node in defs.items():
-            defs[key] = _unnamed(node, key)
-        return _untitled(whole, root.get("cls"))
+            defs[key] = _without_enum_title(node, key)
+        return _without_class_title(whole, root.get("cls"))
 
 
 def _holds_no_number(default: Any) -> bool:
@@ -90,13 +90,15 @@ def _holds_no_number(default: Any) -> bool:
     return False
 
 
-def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]) -> dict[str, Any]:
+def finish_schema(
+    schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]
+) -> dict[str, Any]:
     """Returns the schema of a whole call.
 
     A description in the schema itself is preferred to one in `authored`. That in `documented` follows it.
     """
     properties = {
-        name: _described(node, authored.get(name, ""), documented.get(name, ""))
+        name: _with_description(node, authored.get(name, ""), documented.get(name, ""))
         for name, node in cast("dict[str, dict[str, Any]]", schema.get("properties", {})).items()
     }
     whole: dict[str, Any] = {"type": "object", "properties": properties}
@@ -108,20 +110,20 @@ def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented:
     return whole
 
 
-def _described(node: dict[str, Any], authored: str, documented: str) -> dict[str, Any]:
+def _with_description(node: dict[str, Any], authored: str, documented: str) -> dict[str, Any]:
     if node.get("title") == _MADE_UP:
         node = _without_title(node)
     text = both(node.get("description", authored), documented)
     return {**node, "description": text} if text else node
 
 
-def _untitled(schema: JsonSchemaValue, kind: type | None) -> JsonSchemaValue:
+def _without_class_title(schema: JsonSchemaValue, kind: type | None) -> JsonSchemaValue:
     if kind is not None and schema.get("title") == kind.__name__:
         return _without_title(schema)
     return schema
 
 
-def _unnamed(node: JsonSchemaValue, key: str) -> JsonSchemaValue:
+def _without_enum_title(node: JsonSchemaValue, key: str) -> JsonSchemaValue:
     title = node.get("title")
     named = "enum" in node and (key == title or key.endswith(f"__{title}"))
     return _without_title(node) if named else node

@@ -28,14 +28,14 @@ from toolwire.vocabulary.exact import exact
 def accept_json_values(schema: Any) -> tuple[Any, bool]:
     """Returns the core schema that takes these values from JSON, and True if something inside a class changed."""
     found: list[bool] = []
-    return _walk(schema, False, found), any(found)
+    return _wrap_json_values(schema, False, found), any(found)
 
 
-def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
+def _wrap_json_values(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
     kind = schema.get("type")
     if kind == "bytes":
         found.append(in_class)
-        return core_schema.no_info_before_validator_function(_decoded, cast("core_schema.BytesSchema", schema))
+        return core_schema.no_info_before_validator_function(_decode_base64, cast("core_schema.BytesSchema", schema))
     if kind in ("enum", "literal"):
         members = cast("list[Any]", schema["members" if kind == "enum" else "expected"])
         if all(type(_value(member)) in _JSON_TYPES for member in members):
@@ -44,13 +44,13 @@ def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
         return core_schema.no_info_before_validator_function(_member_reader(members), cast("Any", schema))
     if kind == "union" and any(_type(choice) == "str" for choice in schema["choices"]):
         # Text for `bytes | str` stays text: reading it as base64 would be a guess.
-        return {**schema, "choices": [_kept_bytes(choice, in_class, found) for choice in schema["choices"]]}
+        return {**schema, "choices": [_wrap_unless_bytes(choice, in_class, found) for choice in schema["choices"]]}
     in_class = in_class or kind in CLASSES
-    return with_children(schema, lambda child: _walk(child, in_class, found))
+    return with_children(schema, lambda child: _wrap_json_values(child, in_class, found))
 
 
-def _kept_bytes(choice: Any, in_class: bool, found: list[bool]) -> Any:
-    return choice if _type(choice) == "bytes" else _walk(choice, in_class, found)
+def _wrap_unless_bytes(choice: Any, in_class: bool, found: list[bool]) -> Any:
+    return choice if _type(choice) == "bytes" else _wrap_json_values(choice, in_class, found)
 
 
 def _type(choice: Any) -> Any:
@@ -58,7 +58,7 @@ def _type(choice: Any) -> Any:
     return schema.get("type")
 
 
-def _decoded(value: Any) -> Any:
+def _decode_base64(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
@@ -120,7 +120,7 @@ def _means(given: Any, value: Any) -> bool:
     if kind is not Decimal and type(given) is not str:
         return False
     try:
-        return (_decoded(given) if kind is bytes else _adapter(kind).validate_python(given)) == value
+        return (_decode_base64(given) if kind is bytes else _adapter(kind).validate_python(given)) == value
     except (ValidationError, PydanticCustomError):
         return False
 

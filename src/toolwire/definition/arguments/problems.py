@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypedDict, cast
 from toolwire.definition.arguments.proposals import PROPOSAL_LIMIT_BYTES, proposals_for
 from toolwire.definition.arguments.tagged_unions import tags_of, union_at
 from toolwire.definition.shape import ArgumentProblem, Invalid
-from toolwire.definition.words import expected_one, nearest_hint, path_text, resolve, shown
-from toolwire.vocabulary.texts.cuts import kept_text
+from toolwire.definition.words import describe_one_value, nearest_hint, path_text, resolve, short_repr
+from toolwire.vocabulary.texts.cuts import fit_text
 
 
 class GivenError(TypedDict):
@@ -45,14 +45,14 @@ _PROBLEM_LIMIT_BYTES = 1_000
 _PATH_LIMIT_BYTES = 200
 
 
-class Found(NamedTuple):
+class LazyProblem(NamedTuple):
     """A problem that was found: its place, and a function that describes it."""
 
     path: str
     problem: Callable[[], ArgumentProblem]
 
 
-def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False) -> Invalid | None:
+def complaint(found: Iterable[LazyProblem], *, more: int = 0, is_partial: bool = False) -> Invalid | None:
     """Returns the problems, one for each place and bounded, or None without problems.
 
     At most `READ_LIMIT` of `found` are read. `more` counts further known problems. `is_partial` means that the check
@@ -71,21 +71,21 @@ def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False
         seen.add(path)
         count += 1
         if len(kept) == count - 1 and len(kept) < COMPLAINT_PROBLEMS_LIMIT:
-            cut = _cut(problem())
+            cut = _cut_problem(problem())
             size += len(cut.message.encode("utf-8", "replace")) + (PROPOSAL_LIMIT_BYTES if cut.proposals else 0)
             if size <= _PROBLEMS_LIMIT_BYTES:
                 kept.append(cut)
     return Invalid(problems=tuple(kept), more=count - len(kept) + more, is_partial=is_partial) if kept else None
 
 
-def told(problem: ArgumentProblem) -> Found:
+def as_lazy_problem(problem: ArgumentProblem) -> LazyProblem:
     """Wraps an existing problem."""
-    return Found(problem.path, lambda: problem)
+    return LazyProblem(problem.path, lambda: problem)
 
 
-def _cut(problem: ArgumentProblem) -> ArgumentProblem:
-    message = kept_text(problem.message, _PROBLEM_LIMIT_BYTES)
-    path = kept_text(problem.path, _PATH_LIMIT_BYTES)
+def _cut_problem(problem: ArgumentProblem) -> ArgumentProblem:
+    message = fit_text(problem.message, _PROBLEM_LIMIT_BYTES)
+    path = fit_text(problem.path, _PATH_LIMIT_BYTES)
     if message is problem.message and path is problem.path:
         return problem
     return replace(problem, path=path, message=message if message is problem.message else f"{message}...")
@@ -93,7 +93,7 @@ def _cut(problem: ArgumentProblem) -> ArgumentProblem:
 
 def problems_of(
     errors: Iterable[GivenError], arguments: Mapping[str, Any], schema: dict[str, Any], not_given: AbstractSet[str]
-) -> Iterator[Found]:
+) -> Iterator[LazyProblem]:
     """Yields one problem for each wrong place, in pydantic's order.
 
     `not_given` are the parameters that the host gives. A union has an error for each of its types; they become one
@@ -104,37 +104,39 @@ def problems_of(
     for error in errors:
         if error["type"] == TOO_LARGE:
             is_placed = True
-            yield told(ArgumentProblem(path="", kind="invalid", message=error["msg"]))
+            yield as_lazy_problem(ArgumentProblem(path="", kind="invalid", message=error["msg"]))
             continue
-        place = _place(error["loc"], arguments, schema)
+        place = _locate_error(error["loc"], arguments, schema)
         if place is None:
             skipped = skipped or error
             continue
         is_placed = True
-        yield Found(path_text(place.path), partial(_problem, error, place, arguments, schema, not_given))
+        yield LazyProblem(path_text(place.path), partial(_problem, error, place, arguments, schema, not_given))
     if not is_placed and skipped is not None:
         path = path_text(skipped["loc"])
-        yield told(ArgumentProblem(path=path, kind="invalid", message=f"{path!r} is wrong: {skipped['msg']}."))
+        yield as_lazy_problem(
+            ArgumentProblem(path=path, kind="invalid", message=f"{path!r} is wrong: {skipped['msg']}.")
+        )
 
 
-def missing(path: str, wanted: str) -> ArgumentProblem:
+def missing_problem(path: str, wanted: str) -> ArgumentProblem:
     """Reports that a required argument is missing."""
     return ArgumentProblem(path=path, kind="missing", message=f"{path!r} is missing: give {wanted}.")
 
 
-def hidden(path: str) -> ArgumentProblem:
+def problem_of_hidden(path: str) -> ArgumentProblem:
     """Reports an argument that only the host may give."""
     message = f"{path!r} is set by the host and not yours to give: remove it."
     return ArgumentProblem(path=path, kind="hidden", message=message)
 
 
-def unexpected(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
+def unknown_problem(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
     """Reports an unknown argument, with the nearest known name."""
     message = f"{path!r} is unknown: {nearest_hint(name, names).removesuffix('?')}"
     return ArgumentProblem(path=path, kind="unexpected", message=f"{message}?" if "mean" in message else f"{message}.")
 
 
-def invalid(
+def invalid_problem(
     place: Sequence[str | int], wanted: str, given: Any, detail: str = "", *, whole: str = ""
 ) -> ArgumentProblem:
     """Reports a value that does not fit. `detail` gives a reason that the expected type does not imply.
@@ -148,11 +150,11 @@ def invalid(
     elif isinstance(given, str) and not detail:
         proposals = tuple(proposals_for(given, wanted))
     reason = f": {detail}" if detail else ""
-    if shown(given) in wanted.removeprefix("one of ").split(", "):
+    if short_repr(given) in wanted.removeprefix("one of ").split(", "):
         # A value that is listed and refused all the same, or two long texts that look alike when they are cut.
-        message = f"{path!r} cannot be {shown(given)}{reason or ': copy one of the listed values whole'}."
+        message = f"{path!r} cannot be {short_repr(given)}{reason or ': copy one of the listed values whole'}."
     else:
-        message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
+        message = f"{path!r} must be {wanted}, not {short_repr(given)}{reason}."
     return ArgumentProblem(path=path, kind="invalid", message=message, place=tuple(place), proposals=proposals)
 
 
@@ -198,20 +200,20 @@ def _problem(
     if place.is_tag:
         holder = _value_at(place.path[:-1], arguments, {})
         if place.path[-1] not in holder:
-            return missing(path, expected_one(place.node, schema))
-        return invalid(place.path, expected_one(place.node, schema), holder[place.path[-1]])
+            return missing_problem(path, describe_one_value(place.node, schema))
+        return invalid_problem(place.path, describe_one_value(place.node, schema), holder[place.path[-1]])
     if error["type"] in _MISSING:
-        return missing(path, expected_one(place.node, schema))
+        return missing_problem(path, describe_one_value(place.node, schema))
     if error["type"] in _UNEXPECTED and place.path:
         name = str(place.path[-1])
         if len(place.path) == 1 and name in not_given:
-            return hidden(path)
-        return unexpected(path, name, cast("dict[str, Any]", place.holder.get("properties", {})))
+            return problem_of_hidden(path)
+        return unknown_problem(path, name, cast("dict[str, Any]", place.holder.get("properties", {})))
     if error["loc"][-1:] == ("[key]",):
-        message = f"{path!r} has a key that does not fit: {_lowered(error['msg'])}."
+        message = f"{path!r} has a key that does not fit: {_lower_first_letter(error['msg'])}."
         return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
-    return invalid(place.path, expected_one(place.node, schema), given, _detail(error))
+    return invalid_problem(place.path, describe_one_value(place.node, schema), given, _detail(error))
 
 
 def _detail(error: GivenError) -> str:
@@ -221,14 +223,14 @@ def _detail(error: GivenError) -> str:
     text = error["msg"]
     for prefix in ("Value error, ", "Assertion failed, "):
         text = text.removeprefix(prefix)
-    return _lowered(text.rstrip("."))
+    return _lower_first_letter(text.rstrip("."))
 
 
-def _lowered(text: str) -> str:
+def _lower_first_letter(text: str) -> str:
     return text[:1].lower() + text[1:] if text.startswith("Input should") else text
 
 
-def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[str, Any]) -> _Place | None:
+def _locate_error(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[str, Any]) -> _Place | None:
     """Locates an error in arguments and schema. None for an error of a union type that the value does not have.
 
     A `loc` contains union members and validators between keys and indexes. They are not part of the path.
@@ -242,7 +244,7 @@ def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[
         if len(options) > 1:
             if (tag := _wrong_tag(path, union, arguments, schema)) is not None:
                 return tag
-            option = _meant(options, step, union, _value_at(path, arguments, None), schema)
+            option = _find_meant_option(options, step, union, _value_at(path, arguments, None), schema)
             if option is None:
                 break
             if not option:
@@ -250,7 +252,7 @@ def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[
             node = option
             continue
         inner = options[0] if options else resolve(node, schema)
-        below = _below(inner, step)
+        below = _schema_below(inner, step)
         if below is None:
             break
         path, node, holder = (*path, step), below, inner
@@ -271,7 +273,7 @@ def _wrong_tag(
     return _Place(path=(*path, tags.name), node=tags.node, holder=union, is_tag=True)
 
 
-def _meant(
+def _find_meant_option(
     options: list[dict[str, Any]], step: str | int, union: dict[str, Any], value: Any, root: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Returns the union type that the value is meant to have.
@@ -296,7 +298,7 @@ def _is_label(step: str, kind: str, option: dict[str, Any], root: dict[str, Any]
     return defined == option if defined is not None else step.startswith("dict")
 
 
-def _below(node: dict[str, Any], step: str | int) -> dict[str, Any] | None:
+def _schema_below(node: dict[str, Any], step: str | int) -> dict[str, Any] | None:
     kind = node.get("type")
     if kind == "array" and isinstance(step, int):
         listed = node.get("prefixItems", ())

@@ -41,7 +41,7 @@ def _is_item(given: str) -> bool:
     return len(given) <= _LISTED_CHARACTERS and not given.startswith(("[", "{")) and any(map(str.isalnum, given))
 
 
-def told_proposals(values: Values, given: dict[str, Any], read: Callable[[dict[str, Any]], Values]) -> Values:
+def add_proposals(values: Values, given: dict[str, Any], read: Callable[[dict[str, Any]], Values]) -> Values:
     """Adds the proposals that `read` takes to the messages of the problems. Right values stay as they are.
 
     `values` is what `read` made of `given`. It is called again at most twice.
@@ -64,7 +64,7 @@ def told_proposals(values: Values, given: dict[str, Any], read: Callable[[dict[s
             return values
         for at, value in proposed.items():
             if _is_right(problems[at], found):
-                problems[at] = _told(problems[at], value)
+                problems[at] = _with_advice(problems[at], value)
     return replace(values, problems=tuple(problems))
 
 
@@ -79,7 +79,7 @@ def _is_right(problem: ArgumentProblem, found: Values) -> bool:
     )
 
 
-def _told(problem: ArgumentProblem, value: Any) -> ArgumentProblem:
+def _with_advice(problem: ArgumentProblem, value: Any) -> ArgumentProblem:
     advice = "leave it out" if value is LEFT_OUT else f"write {_show_forms(value)}"
     return replace(problem, message=f"{problem.message.removesuffix('.')}: {advice}.", proposals=())
 

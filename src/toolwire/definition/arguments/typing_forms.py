@@ -17,14 +17,14 @@ def text_metadata(annotation: Any) -> str:
     return next((item for item in get_args(annotation)[1:] if isinstance(item, str)), "")
 
 
-def accepting_none(annotation: Any, default: Any) -> Any:
+def accept_none(annotation: Any, default: Any) -> Any:
     """Returns the type, with None added if None is the default. `limit: int = None` then accepts its own default."""
     if default is not None or _admits_none(annotation):
         return annotation
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
-        return Annotated[(_either((inner, None)), *metadata)]
-    return _either((annotation, None))
+        return Annotated[(_make_union((inner, None)), *metadata)]
+    return _make_union((annotation, None))
 
 
 def readable_type(annotation: Any) -> Any:
@@ -35,7 +35,7 @@ def readable_type(annotation: Any) -> Any:
     return _readable(annotation, {})
 
 
-def unpacked(annotation: Any) -> Any:
+def unpack_typed_dict(annotation: Any) -> Any:
     """Returns the TypedDict of `**more: Unpack[TypedDict]`. None for any other annotation."""
     # Before Python 3.12 the two are different objects.
     is_unpacked = get_origin(annotation) in (typing.Unpack, typing_extensions.Unpack)
@@ -53,7 +53,7 @@ def _admits_none(annotation: Any) -> bool:
 
 def _readable(annotation: Any, done: dict[Any, Any]) -> Any:
     if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
-        return done[annotation] if annotation in done else _extended(annotation, done)
+        return done[annotation] if annotation in done else _equal_typed_dict(annotation, done)
     inner: tuple[Any, ...] = get_args(annotation)
     if not inner:
         return annotation
@@ -64,23 +64,23 @@ def _readable(annotation: Any, done: dict[Any, Any]) -> Any:
     if all(new is old for new, old in zip(changed, inner, strict=True)):
         return annotation
     if origin in (Union, types.UnionType):
-        return _either(changed)
+        return _make_union(changed)
     return origin[changed[0] if len(changed) == 1 else changed]
 
 
-def _either(options: tuple[Any, ...]) -> Any:
+def _make_union(options: tuple[Any, ...]) -> Any:
     # `|` fails for types that are text or that come from other libraries; this does not.
     return cast("Any", Union)[options]
 
 
-def _extended(kind: Any, done: dict[Any, Any]) -> Any:
+def _equal_typed_dict(kind: Any, done: dict[Any, Any]) -> Any:
     """Returns an equal TypedDict. Its fields are added after it is made, so that it may be recursive."""
     # pyright requires literals in the functional form; the metaclass does not.
     extended: Any = cast("Any", typing_extensions.TypedDict)(kind.__name__, {})
     done[kind] = extended
     hints = typing.get_type_hints(kind, include_extras=True)
     required = {name for name, hint in hints.items() if _is_required(name, hint, kind)}
-    extended.__annotations__ = {name: _readable(_unmarked(hint), done) for name, hint in hints.items()}
+    extended.__annotations__ = {name: _readable(_without_marker(hint), done) for name, hint in hints.items()}
     extended.__required_keys__ = frozenset(required)
     extended.__optional_keys__ = frozenset(hints.keys() - required)
     extended.__doc__ = kind.__doc__
@@ -95,5 +95,5 @@ def _is_required(name: str, hint: Any, kind: Any) -> bool:
     return name in kind.__required_keys__
 
 
-def _unmarked(hint: Any) -> Any:
+def _without_marker(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) in (Required, NotRequired) else hint

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, flattened
+from toolwire.definition.words import flatten_schema, limit_references
 
 STEPS_LIMIT = 100_000
 """Maximum number of fields, items and schemas looked at for one argument. Nulls beyond it stay and are refused."""
@@ -17,7 +17,7 @@ FORMS_LIMIT = 64
 _INDEX = re.compile(r"\[\d+\]")
 
 
-@bounded
+@limit_references
 def drop_untaken_nulls(value: Any, schema: Any, root: Mapping[str, Any], *, name: str, wrong: Collection[str]) -> bool:
     """Deletes the nulls of declared, optional fields that take none, and returns whether there were any.
 
@@ -45,7 +45,7 @@ def drop_untaken_nulls(value: Any, schema: Any, root: Mapping[str, Any], *, name
                     del fields[key]
                     is_changed = True
                 elif item:
-                    waiting.append((item, _field(nodes, key), below, is_below))
+                    waiting.append((item, _field_schemas(nodes, key), below, is_below))
     return is_changed
 
 
@@ -79,14 +79,14 @@ class _Forms:
         kept = self._found.get(id(schema))
         if kept is None:
             # The schema is kept beside its forms, so that no other object takes its identity.
-            kept = self._found[id(schema)] = (schema, self._expanded(schema))
+            kept = self._found[id(schema)] = (schema, self._expand_options(schema))
         return kept[1]
 
-    def _expanded(self, schema: Any) -> list[dict[str, Any]]:
+    def _expand_options(self, schema: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         waiting = [schema]
         for _ in range(FORMS_LIMIT):
-            node = flattened(waiting.pop(), self._root)
+            node = flatten_schema(waiting.pop(), self._root)
             options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
             waiting.extend(options)
             if not options or "properties" in node:
@@ -106,7 +106,7 @@ def _item(nodes: list[dict[str, Any]], at: int) -> list[Any]:
     ]
 
 
-def _field(nodes: list[dict[str, Any]], key: str) -> list[Any]:
+def _field_schemas(nodes: list[dict[str, Any]], key: str) -> list[Any]:
     """Returns the schemas of the value under this key: of the field, or of a map's values."""
     declared = [node["properties"][key] for node in nodes if key in node.get("properties", ())]
     return declared or [node["additionalProperties"] for node in nodes if "additionalProperties" in node]

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, cast
 from pydantic_core import SchemaValidator, ValidationError
 
 from toolwire.definition.arguments.core_tree import CLASSES, SEVERAL, with_children
-from toolwire.definition.arguments.equal_hashes import bounding, within_budget
+from toolwire.definition.arguments.equal_hashes import count_equal_hashes, within_budget
 from toolwire.definition.arguments.problems import READ_LIMIT, TOO_LARGE, GivenError
-from toolwire.definition.arguments.recursive_types import TooManySteps, counting_steps, within_steps
+from toolwire.definition.arguments.recursive_types import TooManySteps, count_steps, within_steps
 
 SMALL_VALUES = 2_000
 """Maximum number of values in wrong arguments that are validated to the end. Each value can cause several errors."""
@@ -44,11 +44,11 @@ class Validation:
         Raises:
             SchemaError: pydantic cannot build the schema.
         """
-        schema, self._has_sets, sets_in_classes = bounding(schema)
-        schema, self._is_recursive, steps_in_classes = counting_steps(schema)
+        schema, self._has_sets, sets_in_classes = count_equal_hashes(schema)
+        schema, self._is_recursive, steps_in_classes = count_steps(schema)
         self._complete = schema
         self._is_rebuilt = is_rebuilt or sets_in_classes or steps_in_classes
-        schema, self._has_several, several_in_classes = _stopping_early(schema)
+        schema, self._has_several, several_in_classes = _stop_early(schema)
         self.validate = self._built(schema, is_rebuilt=self._is_rebuilt or several_in_classes)
         """Returns the validated value. Raises ValidationError or TooManySteps, which `errors` converts."""
 
@@ -84,7 +84,7 @@ class Validation:
         return within_steps(validate) if self._is_recursive else validate
 
 
-def _stopping_early(schema: Any) -> tuple[Any, bool, bool]:
+def _stop_early(schema: Any) -> tuple[Any, bool, bool]:
     """Returns the core schema that stops at errors, True if it has such places, and True if one is inside a class."""
     found: list[bool] = []
 

@@ -62,7 +62,7 @@ def read_docstring(text: str | None, *, parse: bool = True, names: Collection[st
         return Docs()
     if not parse:
         return Docs(description=cleaned.split("\n\n", 1)[0])
-    reading = _DocsReading(names)
+    reading = _DocsReader(names)
     for section in sections_of(cleaned):
         if isinstance(section, Prose):
             reading.description.add(section.lines)
@@ -94,7 +94,7 @@ class _Description:
         return "\n".join(self._lines).strip()
 
 
-class _DocsReading:
+class _DocsReader:
     """The facts found so far."""
 
     def __init__(self, names: Collection[str] | None) -> None:
@@ -110,7 +110,7 @@ class _DocsReading:
     def add(self, section: Section) -> None:
         """Adds the entries of a section. The other ones stay in the description, below the section's heading."""
         self.description.cut()
-        left = [entry.lines for entry in section.entries if not self._took(entry)]
+        left = [entry.lines for entry in section.entries if not self._take_entry(entry)]
         if left:
             self.description.add(section.heading)
             for lines in left:
@@ -130,13 +130,13 @@ class _DocsReading:
             examples=tuple(self._examples),
         )
 
-    def _took(self, entry: DocEntry) -> bool:
+    def _take_entry(self, entry: DocEntry) -> bool:
         match entry.kind:
             case "parameter":
-                self._added(self._types, entry.type, entry)
-                return self._added(self._parameters, entry.text, entry)
+                self._add_texts(self._types, entry.type, entry)
+                return self._add_texts(self._parameters, entry.text, entry)
             case "type":
-                return self._added(self._types, entry.text, entry)
+                return self._add_texts(self._types, entry.text, entry)
             case "returns":
                 is_first = self._returns is None
                 self._returns = (entry.type, entry.text) if is_first else self._returns
@@ -153,7 +153,7 @@ class _DocsReading:
                 return False
         return True
 
-    def _added(self, texts: dict[str, str], text: str, entry: DocEntry) -> bool:
+    def _add_texts(self, texts: dict[str, str], text: str, entry: DocEntry) -> bool:
         """Adds a text for each parameter of the entry. False if the entry names more than parameters."""
         known = [name for name in entry.names if self._names is None or name in self._names]
         for name in known:

@@ -49,7 +49,7 @@ def sections_of(text: str) -> Iterator[Prose | Section]:
     lines = _with_first_section_indented(text.split("\n"))
     place = 0
     while place < len(lines):
-        for read in (_numpy_section, _google_section, _field):
+        for read in (_numpy_section, _google_section, _read_field):
             found = read(lines, place)
             if found is not None:
                 place, section = found
@@ -98,7 +98,7 @@ def _numpy_section(lines: Sequence[str], start: int) -> tuple[int, Section | Pro
         return end, Section(heading=heading, entries=(_example(body),))
     if kind == "returns":
         return end, Section(heading=heading, entries=(_numpy_returns(body),))
-    items = [_numpy_entry(item, kind) for item in _items(body, _NUMPY_ITEM)]
+    items = [_numpy_entry(item, kind) for item in _split_items(body, _NUMPY_ITEM)]
     return end, Section(heading=heading, entries=tuple(items))
 
 
@@ -127,7 +127,7 @@ def _google_section(lines: Sequence[str], start: int) -> tuple[int, Section] | N
     if kind == "returns":
         return end, Section(heading=heading, entries=(_google_returns(body),))
     pattern = _GOOGLE_ITEM if kind == "parameter" else _GOOGLE_ERROR
-    items = [_google_entry(item, kind) for item in _items(body, pattern)]
+    items = [_google_entry(item, kind) for item in _split_items(body, pattern)]
     return end, Section(heading=heading, entries=tuple(items))
 
 
@@ -156,7 +156,7 @@ class _DocItem:
         return textwrap.dedent("\n".join(self.lines[1:])).strip("\n")
 
 
-def _items(lines: Sequence[str], pattern: re.Pattern[str]) -> list[_DocItem]:
+def _split_items(lines: Sequence[str], pattern: re.Pattern[str]) -> list[_DocItem]:
     """Splits the lines of a section at each line of least indentation that the pattern matches.
 
     Such a line that matches nothing continues the item above it, or is an item without a head after an empty line.
@@ -243,7 +243,7 @@ _FIELD_WORDS: dict[EntryKind, str] = {
 _FIELDS: dict[str, EntryKind] = {word: kind for kind, words in _FIELD_WORDS.items() for word in words.split()}
 
 
-def _field(lines: Sequence[str], start: int) -> tuple[int, Section] | None:
+def _read_field(lines: Sequence[str], start: int) -> tuple[int, Section] | None:
     """Reads `:param int limit: text` or `@param limit: text`, with its continuation lines.
 
     A line without indentation continues the text, except after an empty line.

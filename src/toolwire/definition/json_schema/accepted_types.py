@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, flattened, resolve
+from toolwire.definition.words import flatten_schema, limit_references, resolve
 
 LEVELS_LIMIT = 8
 """Maximum nesting of combined schemas. A schema that is nested deeper reads as one that names no type."""
@@ -15,8 +15,8 @@ CONTAINER_TYPES = frozenset({"object", "array"})
 _ALTERNATIVES = ("anyOf", "oneOf")
 
 
-@bounded
-def accepted_types(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> frozenset[str]:
+@limit_references
+def json_types_of(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> frozenset[str]:
     """Returns the JSON types that a schema accepts: all of them if it names none.
 
     `root` is the schema that its references belong to.
@@ -27,16 +27,16 @@ def accepted_types(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIM
         for key in _ALTERNATIVES:
             if node.get(key):
                 options = cast("list[Any]", node[key])
-                parts.append(frozenset[str]().union(*(accepted_types(one, root, depth - 1) for one in options)))
-        parts.extend(accepted_types(part, root, depth - 1) for part in cast("list[Any]", node.get("allOf") or []))
+                parts.append(frozenset[str]().union(*(json_types_of(one, root, depth - 1) for one in options)))
+        parts.extend(json_types_of(part, root, depth - 1) for part in cast("list[Any]", node.get("allOf") or []))
     return JSON_TYPES.intersection(*parts)
 
 
 def branch_of(schema: Any, kind: str, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> dict[str, Any]:
     """Returns the schema for a value of this type: the only fitting alternative, or the schema itself."""
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     options = [option for key in _ALTERNATIVES for option in cast("list[Any]", node.get(key) or [])]
-    fitting = [option for option in options if kind in accepted_types(option, root)]
+    fitting = [option for option in options if kind in json_types_of(option, root)]
     return branch_of(fitting[0], kind, root, depth - 1) if len(fitting) == 1 and depth > 0 else node
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from toolwire.definition.json_schema.schema_walk import mapped, schemas_in, with_inner
-from toolwire.definition.words import pointed
+from toolwire.definition.json_schema.schema_walk import map_schemas, schemas_in, with_inner
+from toolwire.definition.words import resolve_pointer
 
 _BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")
 """Keywords whose value stays true or false."""
@@ -24,13 +24,13 @@ def read_outside_forms(schema: dict[str, Any]) -> dict[str, Any]:
     A keyword that is null, as Go writes an empty list, is left out. A root of the one type object in a list has that
     type. Words of older drafts are rewritten unless the schema names such a draft.
     """
-    found = cast("dict[str, Any]", mapped(schema, _without_nulls))
+    found = cast("dict[str, Any]", map_schemas(schema, _without_nulls))
     kinds = found.get("type")
     if isinstance(kinds, list) and "object" in kinds and set(cast("list[Any]", kinds)) <= {"object", "null"}:
         found["type"] = "object"
     if "/draft-0" in str(found.get("$schema")) or not _has_older_words(found):
         return found
-    return cast("dict[str, Any]", mapped(move_targets(found), write_in_current_draft))
+    return cast("dict[str, Any]", map_schemas(move_targets(found), write_in_current_draft))
 
 
 def _without_nulls(node: dict[str, Any]) -> dict[str, Any]:
@@ -82,11 +82,11 @@ def move_targets(schema: dict[str, Any]) -> dict[str, Any]:
     definitions = dict(cast("dict[str, Any]", schema.get("$defs", {})))
     names: dict[str, str] = {}
 
-    def redirected(node: dict[str, Any]) -> dict[str, Any]:
+    def redirect_node(node: dict[str, Any]) -> dict[str, Any]:
         reference = node.get("$ref")
         if not isinstance(reference, str) or _DEFINITION.fullmatch(reference):
             return node
-        if pointed(reference, schema) is None:
+        if resolve_pointer(reference, schema) is None:
             return node
         if reference not in names:
             names[reference] = next(
@@ -95,11 +95,11 @@ def move_targets(schema: dict[str, Any]) -> dict[str, Any]:
             definitions[names[reference]] = {}
         return {**node, "$ref": f"#/$defs/{names[reference]}"}
 
-    found = mapped(schema, redirected)
+    found = map_schemas(schema, redirect_node)
     done = 0
     while done < len(names):
         reference, name = list(names.items())[done]
-        definitions[name] = mapped(pointed(reference, schema), redirected)
+        definitions[name] = map_schemas(resolve_pointer(reference, schema), redirect_node)
         done += 1
     if not names:
         return schema

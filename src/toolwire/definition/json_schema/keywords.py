@@ -19,7 +19,7 @@ from jsonschema import validators as _validators
 from jsonschema.exceptions import ValidationError
 
 from toolwire.definition.json_schema.patterns import Patterns
-from toolwire.definition.words import SHOWN_LIMIT, shown
+from toolwire.definition.words import SHOWN_LIMIT, short_repr
 from toolwire.vocabulary.texts.counting import count_of
 
 STEPS_LIMIT = 20_000
@@ -107,11 +107,11 @@ RUN: ContextVar[SchemaRun] = ContextVar("run")
 
 
 @cache
-def bounded(draft: Any) -> Any:
+def validator_with_counter(draft: Any) -> Any:
     """Returns the draft's validator class with every keyword counted."""
     keywords = cast("dict[str, Keyword]", draft.VALIDATORS)
     made = _VALIDATORS.extend(
-        draft, {name: _counted(_REPLACED.get(function, function)) for name, function in keywords.items()}
+        draft, {name: _count_steps(_REPLACED.get(function, function)) for name, function in keywords.items()}
     )
     made.evolve = _evolve
     return made
@@ -141,7 +141,7 @@ class BriefText(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return shown(str(self[: 2 * SHOWN_LIMIT]))
+        return short_repr(str(self[: 2 * SHOWN_LIMIT]))
 
 
 class BriefInteger(int):
@@ -172,7 +172,7 @@ def _brief_text(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> str
     try:
         return cast("str", value.text)
     except AttributeError:
-        value.text = text = shown(kind(value))
+        value.text = text = short_repr(kind(value))
         return text
 
 
@@ -189,10 +189,10 @@ def _evolve(self: Any, **changes: Any) -> Any:
     )
 
 
-def _counted(function: Keyword) -> Keyword:
+def _count_steps(function: Keyword) -> Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         run = RUN.get()
-        run.take(1 + (_size(value) + _size(instance)) // _BATCH)
+        run.take(1 + (_member_count(value) + _member_count(instance)) // _BATCH)
         run.depth += 1
         if run.depth > run.depth_limit:
             raise Exceeded
@@ -204,7 +204,7 @@ def _counted(function: Keyword) -> Keyword:
     return check
 
 
-def _size(value: Any) -> int:
+def _member_count(value: Any) -> int:
     return len(cast("list[Any]", value)) if isinstance(value, list | dict) else 0
 
 
@@ -243,7 +243,7 @@ def _additional_properties(validator: Any, more: Any, instance: Any, schema: Any
         return
     run, properties = RUN.get(), schema.get("properties", {})
     patterns = list(schema.get("patternProperties", {}))
-    run.take(_size(instance) * len(patterns) // _BATCH)
+    run.take(_member_count(instance) * len(patterns) // _BATCH)
     names = [
         name
         for name in cast("dict[str, Any]", instance)
@@ -257,7 +257,7 @@ def _additional_properties(validator: Any, more: Any, instance: Any, schema: Any
         yield from validator.descend(instance[name], more, path=name)
 
 
-def _required(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
+def _require_properties(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
     """Gives one error for all names, because its reader looks for each of them."""
     if isinstance(instance, dict) and any(name not in instance for name in required):
         yield ValidationError("a required property is missing")
@@ -311,13 +311,13 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _unevaluated(original: Keyword) -> Keyword:
+def _bound_unevaluated(original: Keyword) -> Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if isinstance(instance, dict) and RUN.get().patterns.are_for_names:
             # jsonschema would search the names with Python's engine, whose time is unbounded.
             return
         # jsonschema looks up each member in a list.
-        RUN.get().take(_size(instance) ** 2 // 1_000)
+        RUN.get().take(_member_count(instance) ** 2 // 1_000)
         yield from original(validator, value, instance, schema) or ()
 
     return check
@@ -327,12 +327,12 @@ _REPLACED: dict[Any, Keyword] = {
     _ORIGINAL.pattern: _pattern,
     _ORIGINAL.patternProperties: _pattern_properties,
     _ORIGINAL.additionalProperties: _additional_properties,
-    _ORIGINAL.required: _required,
+    _ORIGINAL.required: _require_properties,
     _ORIGINAL.multipleOf: _multiple_of,
     _ORIGINAL.uniqueItems: _unique_items,
     _ORIGINAL.enum: _enum,
     _ORIGINAL.const: _const,
     _ORIGINAL.dependentRequired: _dependent_required,
-    _ORIGINAL.unevaluatedItems: _unevaluated(_ORIGINAL.unevaluatedItems),
-    _ORIGINAL.unevaluatedProperties: _unevaluated(_ORIGINAL.unevaluatedProperties),
+    _ORIGINAL.unevaluatedItems: _bound_unevaluated(_ORIGINAL.unevaluatedItems),
+    _ORIGINAL.unevaluatedProperties: _bound_unevaluated(_ORIGINAL.unevaluatedProperties),
 }

@@ -50,23 +50,23 @@ def patterns_of(schema: Any, label: str) -> Patterns:
     """
     checked: dict[str, SchemaPattern] = {}
     unchecked: list[str] = []
-    texts, are_for_names = _texts(schema)
+    texts, are_for_names = _pattern_texts(schema)
     states = 0
     for text in texts:
-        rewritten = _Rewriting(text)
+        rewritten = _PatternRewriter(text)
         states += rewritten.states
         if states > PATTERN_STATES_LIMIT:
             unchecked.append(text)
             continue
         try:
-            checked[text] = _compiled(rewritten)
+            checked[text] = _compile_pattern(rewritten)
         except SchemaError:
             _refuse_broken(text, label)
             unchecked.append(text)
     return Patterns(checked=checked, unchecked=tuple(unchecked), are_for_names=are_for_names)
 
 
-def _texts(schema: Any) -> tuple[list[str], bool]:
+def _pattern_texts(schema: Any) -> tuple[list[str], bool]:
     """Returns the values of `pattern` and the names under `patternProperties`.
 
     Similar values elsewhere are harmless.
@@ -82,7 +82,7 @@ def _texts(schema: Any) -> tuple[list[str], bool]:
     return list(found), are_for_names
 
 
-def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
+def search_function(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
     """Returns a function that searches a text for the pattern.
 
     Raises:
@@ -92,22 +92,22 @@ def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], boo
 
 
 def search_pattern(pattern: str, *, ignore_case: bool = False) -> SchemaPattern:
-    """Returns the search of `searching`, with the number of its states.
+    """Returns the search of `search_function`, with the number of its states.
 
     Raises:
         ValueError: the engine cannot compile the pattern; the message says why in one line.
     """
-    rewritten = _Rewriting(pattern)
+    rewritten = _PatternRewriter(pattern)
     if rewritten.states > PATTERN_STATES_LIMIT:
         raise ValueError(f"it has more than {PATTERN_STATES_LIMIT:,} states: repeat less, or leave a part out")
     try:
-        return _compiled(rewritten, "(?i)" if ignore_case else "")
+        return _compile_pattern(rewritten, "(?i)" if ignore_case else "")
     except SchemaError as error:
         # The engine shows the pattern first, and the error in the last line.
         raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
 
 
-def _compiled(rewritten: _Rewriting, flags: str = "") -> SchemaPattern:
+def _compile_pattern(rewritten: _PatternRewriter, flags: str = "") -> SchemaPattern:
     validator = SchemaValidator(core_schema.str_schema(pattern=flags + rewritten.text))
 
     def found_in(text: str) -> bool:
@@ -152,7 +152,7 @@ _WIDE, _UNICODE = 12, 800
 """States of a class of nearly all characters, and of a Unicode property class."""
 
 
-class _Rewriting:
+class _PatternRewriter:
     """A pattern in the engine's syntax, and an estimate of its states."""
 
     def __init__(self, pattern: str) -> None:

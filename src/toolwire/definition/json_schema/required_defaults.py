@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from toolwire.definition.json_schema.schema_walk import objects_in
-from toolwire.definition.words import bounded, path_text, resolve
+from toolwire.definition.words import limit_references, path_text, resolve
 
 Fits = Callable[[Any, Any], bool]
 """True if a value, the second argument, fits a schema, the first."""
@@ -24,13 +24,13 @@ class RequiredDefaults:
         self._fits = fits
         self._by_node: dict[int, dict[str, Any]] = {}
         """The defaults of each object schema, by its identity. The whole schema keeps the objects alive."""
-        self._has_any = any(map(_listed, objects_in(schema)))
+        self._has_any = any(map(_defaults_of, objects_in(schema)))
 
     def of_root(self) -> dict[str, Any]:
         """Returns the defaults of the root's own properties."""
         return self._of(self._schema)
 
-    @bounded
+    @limit_references
     def fill_in(self, values: dict[str, Any]) -> list[str]:
         """Fills in the fields that are missing, at every depth, and returns their paths.
 
@@ -47,19 +47,21 @@ class RequiredDefaults:
                 missing = {name: default for name, default in self._of(node).items() if name not in fields}
                 fields |= copy.deepcopy(missing)
                 filled += [path_text((*place, name)) for name in missing]
-            waiting.extend((item, below, (*place, step)) for step, item, below in _below(value, node, self._schema))
+            waiting.extend(
+                (item, below, (*place, step)) for step, item, below in _containers_below(value, node, self._schema)
+            )
         return filled
 
     def _of(self, node: dict[str, Any]) -> dict[str, Any]:
         found = self._by_node.get(id(node))
         if found is None:
             properties = node.get("properties", {})
-            found = {name: one for name, one in _listed(node).items() if self._fits(properties[name], one)}
+            found = {name: one for name, one in _defaults_of(node).items() if self._fits(properties[name], one)}
             self._by_node[id(node)] = found
         return found
 
 
-def _listed(node: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults_of(node: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the defaults of an object's required properties as its schema has them."""
     properties, required = node.get("properties"), node.get("required")
     if not isinstance(properties, dict) or not isinstance(required, list):
@@ -68,7 +70,7 @@ def _listed(node: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one["default"] for name, one in nodes.items() if isinstance(one, dict) and "default" in one}
 
 
-def _below(
+def _containers_below(
     value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[tuple[str | int, Any, dict[str, Any]]]:
     """Yields the members that are objects or lists, with their schemas."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from toolwire.definition.words import path_text, pointed
+from toolwire.definition.words import path_text, resolve_pointer
 from toolwire.vocabulary.errors import DefinitionError
 
 SCHEMA_NODES_LIMIT = 20_000
@@ -50,7 +50,7 @@ def check_limits(schema: object, label: str, *, place: str = "schema") -> None:
             _check_number(value, path, label)
         if len(path) > SCHEMA_LEVELS_LIMIT + 1:
             raise DefinitionError(
-                f"{label}: the {place} is nested deeper than {SCHEMA_LEVELS_LIMIT} levels, at {_shown(path)}: "
+                f"{label}: the {place} is nested deeper than {SCHEMA_LEVELS_LIMIT} levels, at {_short_path(path)}: "
                 "move inner schemas to '$defs' and refer to them"
             )
         if characters > SCHEMA_TEXT_LIMIT:
@@ -84,7 +84,7 @@ def check_loops(schema: Mapping[str, Any], label: str) -> None:
                 )
             elif id(node) not in ended:
                 on_the_way.add(id(node))
-                open_nodes.append((id(node), _applied_to_the_same(node, schema)))
+                open_nodes.append((id(node), _schemas_of_same_value(node, schema)))
 
 
 def references(schema: Any) -> Iterator[str]:
@@ -109,7 +109,7 @@ _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies", "extends")
 
 
-def _applied_to_the_same(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
+def _schemas_of_same_value(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
     """Yields the schemas that a schema applies to its own value."""
     if not isinstance(node, dict):
         return
@@ -127,13 +127,13 @@ def _applied_to_the_same(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 def _target(node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """Returns the schema that a reference names, without following that schema's own references."""
-    return pointed(str(node["$ref"]), root)
+    return resolve_pointer(str(node["$ref"]), root)
 
 
 def _key_characters(keyed: Mapping[object, Any], path: tuple[str | int, ...], label: str) -> int:
     for key in keyed:
         if not isinstance(key, str):
-            raise DefinitionError(f"{label}: {_shown(path)} has the key {key!r:.80}: keys of a schema are strings")
+            raise DefinitionError(f"{label}: {_short_path(path)} has the key {key!r:.80}: keys of a schema are strings")
     return sum(len(key) for key in cast("Mapping[str, Any]", keyed))
 
 
@@ -143,10 +143,10 @@ def _check_number(value: float, path: tuple[str | int, ...], label: str) -> None
     except OverflowError:
         is_finite = False
     if not is_finite:
-        raise DefinitionError(f"{label}: {_shown(path)} is too large a number for JSON: write one below 1.8e308")
+        raise DefinitionError(f"{label}: {_short_path(path)} is too large a number for JSON: write one below 1.8e308")
 
 
-def _shown(path: tuple[str | int, ...]) -> str:
+def _short_path(path: tuple[str | int, ...]) -> str:
     text = path_text(path)
     return text if len(text) <= _PATH_LIMIT else f"{text[:_PATH_LIMIT]}..."
 

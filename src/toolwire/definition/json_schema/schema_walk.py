@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 
-def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+def map_schemas(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
     """Returns the schema with `change` applied to every schema in it, outermost first."""
     if not isinstance(schema, dict):
         return schema
-    return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: mapped(inner, change))
+    return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: map_schemas(inner, change))
 
 
 def schemas_in(schema: Any) -> list[dict[str, Any]]:
@@ -21,7 +21,7 @@ def schemas_in(schema: Any) -> list[dict[str, Any]]:
         found.append(node)
         return node
 
-    mapped(schema, keep)
+    map_schemas(schema, keep)
     return found
 
 

@@ -15,9 +15,17 @@ from jsonschema_specifications import REGISTRY as SPECIFICATIONS  # pyright: ign
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
-from toolwire.definition.arguments.problems import Found, invalid, missing, unexpected
+from toolwire.definition.arguments.problems import LazyProblem, invalid_problem, missing_problem, unknown_problem
 from toolwire.definition.arguments.tagged_unions import Tags, tags_of
-from toolwire.definition.json_schema.keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, SchemaRun, bounded, brief
+from toolwire.definition.json_schema.keywords import (
+    DEPTH_LIMIT,
+    RUN,
+    STEPS_LIMIT,
+    Exceeded,
+    SchemaRun,
+    brief,
+    validator_with_counter,
+)
 from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
 from toolwire.definition.json_schema.schema_limits import (
     SCHEMA_LEVELS_LIMIT,
@@ -27,7 +35,7 @@ from toolwire.definition.json_schema.schema_limits import (
 )
 from toolwire.definition.json_schema.schema_walk import objects_in
 from toolwire.definition.shape import ArgumentProblem
-from toolwire.definition.words import expected_one, path_text, resolve
+from toolwire.definition.words import describe_one_value, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -106,11 +114,11 @@ class Validator:
         self._label = label
         self._patterns = patterns
         self._choices: dict[int, frozenset[str]] = {}
-        self._validator: Any = bounded(_draft(schema))(
+        self._validator: Any = validator_with_counter(_draft(schema))(
             self._schema, registry=_NO_DOCUMENTS, _resolver=_resolver(self._schema)
         )
 
-    def problems(self, arguments: Mapping[str, Any]) -> Generator[Found]:
+    def problems(self, arguments: Mapping[str, Any]) -> Generator[LazyProblem]:
         """Yields all problems of the arguments. Read it to its end or close it, in one thread.
 
         Raises:
@@ -119,10 +127,10 @@ class Validator:
         token = RUN.set(SchemaRun(patterns=self._patterns, choices=self._choices))
         try:
             for error in cast("Iterator[ValidationError]", self._validator.iter_errors(brief(arguments))):
-                yield from self._found(error, depth=8)
+                yield from self._problems_of_error(error, depth=8)
         except (Exceeded, *_UNUSABLE) as error:
-            problem = self._unfinished(arguments, error)
-            yield Found(problem.path, lambda: problem)
+            problem = self._too_large_problem(arguments, error)
+            yield LazyProblem(problem.path, lambda: problem)
         finally:
             RUN.reset(token)
 
@@ -137,9 +145,9 @@ class Validator:
         finally:
             RUN.reset(token)
 
-    def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
+    def _too_large_problem(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
         """Returns the problem of arguments that are too large to check. For small arguments the schema is at fault."""
-        values, characters = _size(arguments)
+        values, characters = _argument_size(arguments)
         limits = f"{STEPS_LIMIT:,} steps or {DEPTH_LIMIT} levels"
         if not isinstance(error, Exceeded) or values + characters // _CHARACTERS < _LARGE:
             reason = f"a check of {values} values takes more than {limits}"
@@ -152,7 +160,7 @@ class Validator:
         )
         return ArgumentProblem(path="", kind="invalid", message=message)
 
-    def _found(self, error: ValidationError, depth: int) -> Iterator[Found]:
+    def _problems_of_error(self, error: ValidationError, depth: int) -> Iterator[LazyProblem]:
         place = list(error.absolute_path)
         node = cast("dict[str, Any]", error.schema)
         keyword = str(error.validator)
@@ -160,43 +168,49 @@ class Validator:
         if keyword == "required" and isinstance(node["required"], list):
             yield from self._missing(place, node, instance)
         elif keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(instance, dict):
-            yield from self._unexpected(place, node, cast("dict[str, Any]", instance))
+            yield from self._unknown_names(place, node, cast("dict[str, Any]", instance))
         elif keyword in ("anyOf", "oneOf") and (tags := _wrong_tag(node, instance, self._schema)) is not None:
-            yield Found(path_text([*place, tags.name]), partial(self._tag_problem, [*place, tags.name], tags, instance))
-        elif keyword in ("anyOf", "oneOf") and depth and (inner := _of_the_one_meant(error, node, self._schema)):
+            yield LazyProblem(
+                path_text([*place, tags.name]), partial(self._tag_problem, [*place, tags.name], tags, instance)
+            )
+        elif keyword in ("anyOf", "oneOf") and depth and (inner := _errors_of_meant_option(error, node, self._schema)):
             for below in inner:
-                yield from self._found(below, depth - 1)
+                yield from self._problems_of_error(below, depth - 1)
         else:
             is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
             detail = "" if is_said else str(error.message)
             whole = self._whole
-            wanted = partial(expected_one, node, self._schema)
-            yield Found(path_text(place) or whole, lambda: invalid(place, wanted(), instance, detail, whole=whole))
+            wanted = partial(describe_one_value, node, self._schema)
+            yield LazyProblem(
+                path_text(place) or whole, lambda: invalid_problem(place, wanted(), instance, detail, whole=whole)
+            )
 
     def _tag_problem(self, place: list[str | int], tags: Tags, instance: Mapping[str, Any]) -> ArgumentProblem:
-        wanted = expected_one(tags.node, self._schema)
+        wanted = describe_one_value(tags.node, self._schema)
         if tags.name not in instance:
-            return missing(path_text(place), wanted)
-        return invalid(place, wanted, instance[tags.name])
+            return missing_problem(path_text(place), wanted)
+        return invalid_problem(place, wanted, instance[tags.name])
 
-    def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:
+    def _missing(
+        self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
+    ) -> Iterator[LazyProblem]:
         properties = node.get("properties", {})
         for name in node["required"]:
             if name not in instance:
                 path = path_text([*place, name])
-                yield Found(path, partial(self._missing_one, path, properties.get(name)))
+                yield LazyProblem(path, partial(self._missing_one, path, properties.get(name)))
 
     def _missing_one(self, path: str, node: Any) -> ArgumentProblem:
-        return missing(path, expected_one(node, self._schema))
+        return missing_problem(path, describe_one_value(node, self._schema))
 
-    def _unexpected(
+    def _unknown_names(
         self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
-    ) -> Iterator[Found]:
+    ) -> Iterator[LazyProblem]:
         properties = cast("Mapping[str, Any]", node.get("properties", {}))
         for name in instance:
             if name not in properties:
                 path = path_text([*place, name])
-                yield Found(path, partial(unexpected, path, name, properties))
+                yield LazyProblem(path, partial(unknown_problem, path, name, properties))
 
 
 _SAID_OF_A_TYPE = frozenset(
@@ -214,7 +228,7 @@ def _wrong_tag(node: Mapping[str, Any], instance: Any, root: Mapping[str, Any]) 
     return None if tags is None or tags.option_for(cast("dict[str, Any]", instance)) is not None else tags
 
 
-def _of_the_one_meant(
+def _errors_of_meant_option(
     error: ValidationError, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[ValidationError]:
     """Returns the errors of the alternative that the value is meant to be.
@@ -251,8 +265,8 @@ def _schemas_validator(draft: Any) -> tuple[Any, Patterns]:
         vocabulary = cast("Any", SPECIFICATIONS)[urljoin(str(draft.META_SCHEMA["$id"]), part["$ref"])].contents
         for key in ("properties", "$defs"):
             whole[key] = {**vocabulary.get(key, {}), **whole.get(key, {})}
-    schema = _referring_to_itself(whole)
-    return bounded(draft)(schema), patterns_of(schema, "JSON Schema")
+    schema = _resolve_meta_references(whole)
+    return validator_with_counter(draft)(schema), patterns_of(schema, "JSON Schema")
 
 
 _SCHEMA_STEPS_LIMIT = 100 * SCHEMA_NODES_LIMIT
@@ -273,15 +287,15 @@ def _schema_error(schema: Mapping[str, Any], label: str) -> ValidationError | No
         RUN.reset(token)
 
 
-def _referring_to_itself(schema: Any) -> Any:
+def _resolve_meta_references(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_referring_to_itself(item) for item in cast("list[Any]", schema)]
+        return [_resolve_meta_references(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     node = cast("dict[str, Any]", schema)
     if node in ({"$dynamicRef": "#meta"}, {"$recursiveRef": "#"}):
         return {"$ref": "#"}
-    return {key: _referring_to_itself(value) for key, value in node.items()}
+    return {key: _resolve_meta_references(value) for key, value in node.items()}
 
 
 _NO_DOCUMENTS = cast("Any", referencing.Registry)()
@@ -308,7 +322,7 @@ _LARGE = 1_000
 _CHARACTERS = 256
 
 
-def _size(arguments: Mapping[str, Any]) -> tuple[int, int]:
+def _argument_size(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Returns the number of values, and the number of characters of all texts, in the arguments."""
     values = characters = 0
     waiting: list[Any] = [arguments]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, 
 from urllib.parse import unquote
 from uuid import UUID
 
-from toolwire.definition.words import bounded, flattened, resolve
+from toolwire.definition.words import flatten_schema, limit_references, resolve
 
 _NODES_LIMIT = 5_000
 """Maximum number of schema nodes that are visited. The text about a larger schema is cut anyway."""
@@ -44,7 +44,7 @@ class NamedTypes:
 NO_NAMES = NamedTypes()
 
 
-def named_types(root: Mapping[str, Any]) -> NamedTypes:
+def name_types(root: Mapping[str, Any]) -> NamedTypes:
     """Returns names for the objects that the root's properties use more than once, or recursively."""
     counts: dict[str, int] = {}
     open_nodes = [iter([cast("Any", root)])]
@@ -60,13 +60,13 @@ def named_types(root: Mapping[str, Any]) -> NamedTypes:
             counts[reference] = counts.get(reference, 0) + 1
             # The inside of an object is walked once. A second use, also from its own inside, makes a name worthwhile.
             if counts[reference] == 1:
-                open_nodes.append(_below(resolve(node, root)))
+                open_nodes.append(_inner_schemas(resolve(node, root)))
         elif isinstance(node, dict):
-            open_nodes.append(_below(cast("dict[str, Any]", node)))
-    return NamedTypes(names=_named([key for key, count in counts.items() if count > 1], root))
+            open_nodes.append(_inner_schemas(cast("dict[str, Any]", node)))
+    return NamedTypes(names=_name_references([key for key, count in counts.items() if count > 1], root))
 
 
-def _named(references: list[str], root: Mapping[str, Any]) -> dict[str, str]:
+def _name_references(references: list[str], root: Mapping[str, Any]) -> dict[str, str]:
     names: dict[str, str] = {}
     for reference in references:
         if not _is_object(resolve({"$ref": reference}, root)):
@@ -91,7 +91,7 @@ def _reference(schema: Any) -> str:
     return reference if isinstance(reference, str) else ""
 
 
-def _below(node: Mapping[str, Any]) -> Iterator[Any]:
+def _inner_schemas(node: Mapping[str, Any]) -> Iterator[Any]:
     for key in _MAPS:
         inner = cast("Any", node.get(key))
         yield from cast("dict[str, Any]", inner).values() if isinstance(inner, dict) else ()
@@ -127,11 +127,11 @@ def annotation_text(annotation: Any) -> str:
         return annotation
     origin = get_origin(annotation)
     if origin is None:
-        return _plain(annotation)
+        return _simple_type_text(annotation)
     return _generic(origin, get_args(annotation))
 
 
-@bounded
+@limit_references
 def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAMES, depth: int = _DEPTH) -> str:
     """Returns a JSON schema as a Python type: `list[str]`, `Literal['a']`, `dict`, `str | None`.
 
@@ -140,15 +140,15 @@ def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAM
     name = names.name_of(schema)
     if name:
         return name
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     if "enum" in node or "const" in node:
         return _literal(node["enum"] if "enum" in node else [node["const"]])
     options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
     if options and depth > 0 and "properties" not in node:
-        return _either([schema_text(option, root, names, depth - 1) for option in options])
+        return _union_text([schema_text(option, root, names, depth - 1) for option in options])
     kind = node.get("type", "object" if "properties" in node else None)
     if isinstance(kind, list):
-        return _either([schema_text({**node, "type": one}, root, names, depth) for one in cast("list[str]", kind)])
+        return _union_text([schema_text({**node, "type": one}, root, names, depth) for one in cast("list[str]", kind)])
     if kind == "array" and depth > 0:
         return _list_text(node, root, names, depth - 1)
     if kind == "object" and depth > 0:
@@ -159,14 +159,14 @@ def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAM
 def _list_text(node: Mapping[str, Any], root: Mapping[str, Any], names: NamedTypes, depth: int) -> str:
     places = cast("list[Any]", node.get("prefixItems") or [])
     kinds = [*places, node["items"]] if isinstance(node.get("items"), dict) else places
-    inner = _either([schema_text(kind, root, names, depth) for kind in kinds]) if kinds else "Any"
+    inner = _union_text([schema_text(kind, root, names, depth) for kind in kinds]) if kinds else "Any"
     return "list" if inner == "Any" or " | Any" in inner else f"list[{inner}]"
 
 
 def _dict_text(node: Mapping[str, Any], root: Mapping[str, Any], names: NamedTypes, depth: int) -> str:
     values = [*cast("dict[str, Any]", node.get("patternProperties") or {}).values(), node.get("additionalProperties")]
     kinds = [schema_text(value, root, names, depth) for value in values if isinstance(value, dict) and value]
-    inner = _either(kinds) if kinds and not node.get("properties") else "Any"
+    inner = _union_text(kinds) if kinds and not node.get("properties") else "Any"
     return "dict" if inner == "Any" or " | Any" in inner else f"dict[str, {inner}]"
 
 
@@ -188,7 +188,7 @@ _JSON_TYPES = {
 }
 
 
-def _plain(annotation: Any) -> str:
+def _simple_type_text(annotation: Any) -> str:
     if isinstance(annotation, typing.TypeVar):
         return annotation_text(annotation.__bound__) if annotation.__bound__ is not None else "Any"
     if isinstance(annotation, typing.ForwardRef):
@@ -221,7 +221,7 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> str:
     if origin is Literal:
         return _literal(inner)
     if origin in _UNIONS:
-        return _either([annotation_text(option) for option in inner])
+        return _union_text([annotation_text(option) for option in inner])
     name = annotation_text(origin)
     if name in ("dict", "type") and (origin not in (dict, type) and _has_fields(origin)):
         return name
@@ -230,7 +230,7 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> str:
     return f"{name}[{', '.join(annotation_text(item) for item in inner)}]"
 
 
-def _either(options: Sequence[str]) -> str:
+def _union_text(options: Sequence[str]) -> str:
     kept = [option for option in dict.fromkeys(options) if option != "None"]
     return " | ".join([*kept, "None"] if len(kept) < len(set(options)) else kept)
 
@@ -238,7 +238,7 @@ def _either(options: Sequence[str]) -> str:
 def _literal(values: Sequence[Any]) -> str:
     plain = [value.value if isinstance(value, Enum) else value for value in values]
     if len(plain) > LITERAL_LIMIT or any(_is_long(value) for value in plain):
-        return _either(["None" if value is None else type(value).__name__ for value in plain])
+        return _union_text(["None" if value is None else type(value).__name__ for value in plain])
     return f"Literal[{', '.join(repr(value) for value in plain)}]"
 
 

@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 
 def default_text(value: Any) -> str:
@@ -20,7 +20,7 @@ def default_text(value: Any) -> str:
     if type(value) in (list, tuple, set, frozenset, dict) and not value:
         return repr(value)
     try:
-        given = plain(value)
+        given = plain_value(value)
     except Unrepresentable:
         return "..."
     return default_text(given) if isinstance(given, str) else repr(given)

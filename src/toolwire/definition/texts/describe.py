@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.default_text import default_text
@@ -14,21 +14,21 @@ from toolwire.definition.texts.python_text import (
     field_lines,
     header,
     in_docstring,
-    indented,
+    indent_text,
     returns_text,
     sections,
 )
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded
+from toolwire.definition.words import limit_references
 
 
-@bounded
+@limit_references
 def docstring_text(tool: Tool) -> str:
     """Returns a docstring in Google style, made from the facts about the tool."""
     return "\n\n".join(sections(tool, str))
 
 
-@bounded
+@limit_references
 def code_text(tool: Tool) -> str:
     """Returns the tool as a function definition with a docstring; `async def` for an async tool."""
     asynchronous = "async " if tool.is_async else ""
@@ -36,13 +36,13 @@ def code_text(tool: Tool) -> str:
     # A final quote would merge with the closing quotes. After several lines, the closing quotes have their own line.
     closing = '\n"""' if "\n" in docstring else ' """' if docstring.endswith('"') else '"""'
     body = f'"""{docstring}{closing}\n...' if docstring else "..."
-    return f"{asynchronous}{header(tool, program_parameter)}\n{indented(body)}"
+    return f"{asynchronous}{header(tool, program_parameter)}\n{indent_text(body)}"
 
 
-@bounded
+@limit_references
 def prompt_text(tool: Tool) -> str:
     """Returns a description for a prompt: purpose, parameters, return value, errors and examples."""
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     parts = [f"{tool.name}: {tool.description}" if tool.description else tool.name]
     entries = [_parameter_lines(parameter, root) for parameter in tool.visible_parameters]
     parts.append("\n".join(["Parameters:", *entries]) if entries else "Parameters: none")

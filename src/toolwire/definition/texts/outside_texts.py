@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.texts.cuts import kept_text
+from toolwire.vocabulary.texts.cuts import fit_text
 from toolwire.vocabulary.texts.invisible import visible_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
@@ -27,11 +27,11 @@ _OPENING = re.compile(r"^(?:[\s#>*+=|`~\[\]{}\-]+|[0-9]{1,3}[.)]\s)+")
 _LABEL = re.compile(r"^([^\s:=()]+(?: [^\s:=()]+){0,3})\s?[:=\uff1a](?!//)\s*")
 
 
-def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
+def clean_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
     """Returns the text as one paragraph that opens no heading, list, fence, tag or section. A note marks a cut text."""
-    plain = _plain(text)
+    plain = _safe_line(text)
     plain = _LABEL.sub(r"\1 - ", _OPENING.sub("", plain), count=1)
-    kept = kept_text(plain, limit_bytes)
+    kept = fit_text(plain, limit_bytes)
     return (
         plain
         if kept is plain
@@ -39,8 +39,8 @@ def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
     )
 
 
-def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """Returns the schema with its texts cleaned by `told_text`, and without words that are unsafe to show.
+def clean_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """Returns the schema with its texts cleaned by `clean_text`, and without words that are unsafe to show.
 
     Raises:
         DefinitionError: The name of an argument is unsafe to show.
@@ -51,10 +51,10 @@ def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
                 f"{label}: the argument {name!r:.200} of an outside tool holds characters that could be taken for a "
                 "part of the prompt: rename it"
             )
-    return _Telling().node(schema)
+    return _SchemaCleaner().node(schema)
 
 
-class _Telling:
+class _SchemaCleaner:
     """The conversion of one schema. All of its texts share one budget."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Telling:
         return value
 
     def _text(self, text: str) -> str:
-        told = told_text(text, max(self._left, 0))
+        told = clean_text(text, max(self._left, 0))
         self._left -= len(told.encode("utf-8", "replace"))
         return told
 
@@ -97,14 +97,14 @@ _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "
 _REFERENCES = frozenset({"$ref", "$id", "$anchor", "$schema", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"})
 
 
-def _plain(text: str) -> str:
+def _safe_line(text: str) -> str:
     """Returns one line without invisible characters, fences, or brackets that open a tag or a section."""
     line = " ".join(visible_text(" ".join(text.split())).split())
     return _SECTION.sub("(", _TAG.sub("\u2039", _FENCE.sub("'", line)))
 
 
 def _is_plain(word: str) -> bool:
-    return len(word) <= _WORD_LIMIT and _plain(word) == word
+    return len(word) <= _WORD_LIMIT and _safe_line(word) == word
 
 
 def _is_plain_value(value: Any) -> bool:

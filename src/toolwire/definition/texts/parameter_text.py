@@ -17,7 +17,7 @@ _TYPE_WORDS = frozenset(
 """Words that only repeat the schema of an annotated parameter."""
 
 
-def typed_text(written_type: str, text: str, argument: Argument) -> str:
+def text_with_type(written_type: str, text: str, argument: Argument) -> str:
     """Returns a parameter's text from the docstring, with the type in front that the docstring gives.
 
     The type is left out if it says no more than the annotation and the default.

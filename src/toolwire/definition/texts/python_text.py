@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.derived import shared_input_schema, shared_output_schema
+from toolwire.definition.derived import input_schema_of, output_schema_of
 from toolwire.definition.shape import MISSING, Parameter
-from toolwire.definition.texts.annotation import LITERAL_LIMIT, NO_NAMES, NamedTypes, named_types, schema_text
+from toolwire.definition.texts.annotation import LITERAL_LIMIT, NO_NAMES, NamedTypes, name_types, schema_text
 from toolwire.definition.texts.default_text import default_text
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import flattened, nearest_hint
+from toolwire.definition.words import flatten_schema, nearest_hint
 from toolwire.vocabulary.errors import DefinitionError
 
 NameOf = Callable[[str], str]
@@ -40,8 +40,8 @@ def sections(tool: Tool, name_of: NameOf) -> list[str]:
 
     Types lists the objects that several arguments or fields share, or that are recursive.
     """
-    root = shared_input_schema(tool)
-    names = named_types(
+    root = input_schema_of(tool)
+    names = name_types(
         {"properties": {parameter.name: parameter.schema for parameter in tool.visible_parameters}} | _definitions(root)
     )
     arguments = [_argument(parameter, root, names) for parameter in tool.visible_parameters]
@@ -61,7 +61,7 @@ def returns_text(tool: Tool) -> str:
     """Returns `list[dict]: description`. Fields of objects follow, unless the author listed some."""
     docs = tool.docs
     kind = docs.returns_type or tool.output_annotation
-    schema = shared_output_schema(tool) or {}
+    schema = output_schema_of(tool) or {}
     given = schema.get("properties", {}).get("result") if tool.is_wrapped_output else schema
     fields = [] if "\n- " in docs.returns else field_lines(given, schema, tool.output_annotation)
     if not docs.returns:
@@ -119,7 +119,7 @@ def example_text(tool: Tool, example: Any, name_of: NameOf = str) -> str:
     return "\n".join(lines)
 
 
-def indented(text: str) -> str:
+def indent_text(text: str) -> str:
     """Indents every non-empty line of the text."""
     return "\n".join(f"    {line}" if line.strip() else "" for line in text.split("\n"))
 
@@ -166,7 +166,7 @@ def _argument(parameter: Parameter, root: Mapping[str, Any], names: NamedTypes) 
 
 def facts_text(schema: Any, root: Mapping[str, Any]) -> str:
     """Returns facts that a Python type does not show: values of a long enumeration, tuple items, patterns of keys."""
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     values = cast("list[Any]", node.get("enum") or [])
     if len(values) > LITERAL_LIMIT:
         listed = ", ".join(repr(value) for value in values[:LITERAL_LIMIT])
@@ -184,7 +184,7 @@ def _definitions(root: Mapping[str, Any]) -> dict[str, Any]:
 
 def _type(reference: str, name: str, root: Mapping[str, Any], names: NamedTypes) -> str:
     text = _description({"$ref": reference}, root)
-    inner = flattened({"$ref": reference}, root)
+    inner = flatten_schema({"$ref": reference}, root)
     fields = field_lines(inner, root, depth=_NAMED_DEPTH, names=names)
     return "\n".join([_entry(name, text or "dict with these fields:"), *fields])
 
@@ -196,7 +196,7 @@ def _optional(field: Any) -> str:
 
 def _description(field: Any, root: Mapping[str, Any]) -> str:
     node = cast("dict[str, Any]", field) if isinstance(field, dict) else {}
-    text = " ".join(str(node.get("description") or flattened(field, root).get("description") or "").split())
+    text = " ".join(str(node.get("description") or flatten_schema(field, root).get("description") or "").split())
     facts = facts_text(field, root)
     return f"{text} ({facts})" if text and facts else text or facts
 
@@ -210,7 +210,7 @@ def _section(title: str, entries: list[str], hang: str = "    ") -> str:
     if not entries:
         return ""
     hung = (entry.replace("\n", f"\n{hang}") for entry in entries)
-    return "\n".join([f"{title}:", *(indented(entry) for entry in hung)])
+    return "\n".join([f"{title}:", *(indent_text(entry) for entry in hung)])
 
 
 def _fields(node: Mapping[str, Any], root: Mapping[str, Any], depth: int, names: NamedTypes) -> list[str]:
@@ -229,7 +229,7 @@ def _forms(node: Any, root: Mapping[str, Any], names: NamedTypes, depth: int = 8
     """Returns the schemas of the objects that a value, its elements or its alternatives may be, without named ones."""
     if depth <= 0 or names.name_of(node):
         return []
-    whole = flattened(node, root)
+    whole = flatten_schema(node, root)
     if whole.get("properties"):
         return [whole]
     for key in ("items", "additionalProperties"):

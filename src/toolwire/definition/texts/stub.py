@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.derived import once_per_text, shared_input_schema
+from toolwire.definition.derived import input_schema_of, once_per_text
 from toolwire.definition.naming import program_name
 from toolwire.definition.shape import Parameter
 from toolwire.definition.texts.python_text import (
     field_lines,
     header,
     in_docstring,
-    indented,
+    indent_text,
     parameter_texts,
     returns_text,
     sections,
 )
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.words import limit_references, resolve
 from toolwire.vocabulary.texts.counting import count_of
 
 STUB_LIMIT = 4_000
@@ -29,7 +29,7 @@ DESCRIPTION_LIMIT = 1_600
 
 
 @once_per_text
-@bounded
+@limit_references
 def stub(tool: Tool) -> str:
     """Returns the function's text without a final newline, with the names that programs use.
 
@@ -40,21 +40,21 @@ def stub(tool: Tool) -> str:
     parts = sections(tool, program_name)
     if not parts:
         return f"{header(tool, program_name)}\n    pass"
-    body = in_docstring(_bounded(parts, tool))
-    docstring = indented(f'"""\n{body}\n"""')
+    body = in_docstring(_fit_into_limit(parts, tool))
+    docstring = indent_text(f'"""\n{body}\n"""')
     return f"{header(tool, program_name)}\n{docstring}\n    pass"
 
 
-def _bounded(parts: list[str], tool: Tool) -> str:
+def _fit_into_limit(parts: list[str], tool: Tool) -> str:
     text = "\n\n".join(parts)
     if len(text) <= STUB_LIMIT:
         return text
     if tool.description:
-        parts = [_cut(parts[0], DESCRIPTION_LIMIT), *parts[1:]]
-    return _cut("\n\n".join(parts), STUB_LIMIT)
+        parts = [_cut_text(parts[0], DESCRIPTION_LIMIT), *parts[1:]]
+    return _cut_text("\n\n".join(parts), STUB_LIMIT)
 
 
-def _cut(text: str, limit: int) -> str:
+def _cut_text(text: str, limit: int) -> str:
     """Returns the text up to the last line or sentence that fits, with the length of the rest."""
     if len(text) <= limit:
         return text
@@ -64,7 +64,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 @once_per_text
-@bounded
+@limit_references
 def compact_stub(tool: Tool) -> str:
     """Returns the function's text without a final newline.
 
@@ -81,7 +81,7 @@ def compact_stub(tool: Tool) -> str:
 def _parameters(tool: Tool) -> str:
     texts = parameter_texts(tool.visible_parameters)
     parameters = iter(tool.visible_parameters)
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     # The separators `/` and `*` have no comment.
     notes = ["" if text in ("/", "*") else _note(next(parameters), root) for text in texts]
     if not any(notes):

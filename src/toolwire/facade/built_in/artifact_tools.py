@@ -58,7 +58,7 @@ class CreateArtifactTool(_ArtifactTool):
         """Creates the artifact."""
         key = context.idempotency_key
         make = self._artifacts.create
-        return await _told(lambda: make(id, content, title=title, content_type=content_type, key=key))
+        return await _make_change(lambda: make(id, content, title=title, content_type=content_type, key=key))
 
 
 class ReadArtifactTool(_ArtifactTool):
@@ -75,8 +75,10 @@ class ReadArtifactTool(_ArtifactTool):
         try:
             found = await asyncio.to_thread(self._artifacts.read, id, version)
         except ArtifactError as error:
-            return _refused(error)
-        return ToolResult(True, found.content, content=[{"type": "text", "text": f"{_line(found)}\n{found.content}"}])
+            return _refusal_of(error)
+        return ToolResult(
+            True, found.content, content=[{"type": "text", "text": f"{_version_line(found)}\n{found.content}"}]
+        )
 
 
 class UpdateArtifactTool(_ArtifactTool):
@@ -95,7 +97,7 @@ class UpdateArtifactTool(_ArtifactTool):
     async def execute(self, context: CallContext, id: str, old_str: str, new_str: str) -> ToolResult:
         """Makes the new version."""
         key = context.idempotency_key
-        return await _told(lambda: self._artifacts.update(id, old_str, new_str, key=key))
+        return await _make_change(lambda: self._artifacts.update(id, old_str, new_str, key=key))
 
 
 class RewriteArtifactTool(_ArtifactTool):
@@ -116,7 +118,7 @@ class RewriteArtifactTool(_ArtifactTool):
     async def execute(self, context: CallContext, id: str, content: str, base_version: int | None = None) -> ToolResult:
         """Makes the new version."""
         key = context.idempotency_key
-        return await _told(lambda: self._artifacts.rewrite(id, content, base_version=base_version, key=key))
+        return await _make_change(lambda: self._artifacts.rewrite(id, content, base_version=base_version, key=key))
 
 
 class ListArtifactsTool(_ArtifactTool):
@@ -131,7 +133,7 @@ class ListArtifactsTool(_ArtifactTool):
     async def execute(self) -> ToolResult:
         """Lists them."""
         found = await asyncio.to_thread(self._artifacts.list)
-        text = "\n".join(map(_line, found)) or "There are no artifacts."
+        text = "\n".join(map(_version_line, found)) or "There are no artifacts."
         return ToolResult(True, [_as_data(each) for each in found], content=[{"type": "text", "text": text}])
 
 
@@ -153,7 +155,7 @@ class DiffArtifactTool(_ArtifactTool):
         try:
             found = await asyncio.to_thread(self._artifacts.diff, id, old, new)
         except ArtifactError as error:
-            return _refused(error)
+            return _refusal_of(error)
         return ToolResult(True, found or "The versions are equal.")
 
 
@@ -169,7 +171,7 @@ class RestoreArtifactTool(_ArtifactTool):
     async def execute(self, context: CallContext, id: str, version: int) -> ToolResult:
         """Makes the new version."""
         key = context.idempotency_key
-        return await _told(lambda: self._artifacts.restore(id, version, key=key))
+        return await _make_change(lambda: self._artifacts.restore(id, version, key=key))
 
 
 def create_artifact_tools(manager: ArtifactManager) -> list[BaseTool]:
@@ -189,24 +191,24 @@ def create_artifact_tools(manager: ArtifactManager) -> list[BaseTool]:
     ]
 
 
-async def _told(change: Callable[[], ArtifactVersion]) -> ToolResult:
+async def _make_change(change: Callable[[], ArtifactVersion]) -> ToolResult:
     """Makes a change in a thread, because it waits for the disk."""
     try:
         made = await asyncio.to_thread(change)
     except ArtifactError as error:
-        return _refused(error)
-    text = f"Wrote {_line(made)}."
+        return _refusal_of(error)
+    text = f"Wrote {_version_line(made)}."
     if made.replaced:
         text += f" old_str was not in it as given; this was replaced, {made.score:g} of 100 alike:\n{made.replaced}"
     return ToolResult(True, _as_data(made), content=[{"type": "text", "text": text}])
 
 
-def _refused(error: ArtifactError) -> ToolResult:
+def _refusal_of(error: ArtifactError) -> ToolResult:
     kind = "limit" if isinstance(error, ArtifactLimit) else "invalid_arguments"
     return ToolResult.failed(kind, str(error), exception=error)
 
 
-def _line(version: ArtifactVersion) -> str:
+def _version_line(version: ArtifactVersion) -> str:
     title = f" ({version.title})" if version.title else ""
     size = count_of(version.size_bytes, "byte")
     return f"{version.id}{title}, version {version.version}, {version.content_type}, {size}"

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from toolwire.facade.driving import awaited
+from toolwire.facade.driving import async_scope
 from toolwire.facade.given_calls import host_call
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
-from toolwire.invocation.scope import Run, Scope, ended
+from toolwire.invocation.scope import Run, Scope, require_result
 from toolwire.vocabulary.calls import CANCEL_CALL, POLL_CALL, START_CALL, Caller, ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError
@@ -72,7 +72,7 @@ class BackgroundCall:
                 self._cancel()
         if self._scope is not None and self._is_in_thread(self._scope):
             # The result of a thread is ignored, so nobody waits until it ends.
-            self.end(self._broken_off(self._scope))
+            self.end(self._result_at_break(self._scope))
         return True
 
     def end(self, result: ToolResult) -> None:
@@ -105,26 +105,26 @@ class BackgroundCall:
             if self._is_cancelled:
                 task.cancel()
         try:
-            self.end(ended(await invoke(self.call, scope)))
+            self.end(require_result(await invoke(self.call, scope)))
         except asyncio.CancelledError:
-            self.end(self._broken_off(scope))
+            self.end(self._result_at_break(scope))
         except BoundValueError as mistake:
             self._fail(mistake)
 
-    def _broken_off(self, scope: Scope) -> ToolResult:
+    def _result_at_break(self, scope: Scope) -> ToolResult:
         if self._is_in_thread(scope):
             message = (
                 f"{self.call.name!r} was cancelled while it ran and cannot be stopped; its result will be ignored."
             )
             return ToolResult.failed("unknown_outcome", message, call=self.call)
-        return interrupted(self.call)
+        return cancel_result(self.call)
 
     def _is_in_thread(self, scope: Scope) -> bool:
         entry = scope.tools.find(self.call.name)
         return self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None
 
 
-def interrupted(call: ToolCall) -> ToolResult:
+def cancel_result(call: ToolCall) -> ToolResult:
     """Returns the result of a call that was cancelled."""
     return ToolResult.failed("interrupted", f"{call.name!r} was cancelled before it ended.", call=call)
 
@@ -169,7 +169,7 @@ class BackgroundCalls:
         """Waits for the call and returns its result; None if it still runs after `timeout_s` (None: no limit)."""
         found = self._calls.get(id)
         if found is None:
-            return _unknown(id)
+            return _no_such_call(id)
         with suppress(TimeoutError):
             result = found.ended.result(timeout_s)
             found.is_fetched = True
@@ -182,7 +182,7 @@ class BackgroundCalls:
         """
         found = self._calls.get(id)
         if found is None:
-            return _unknown(id)
+            return _no_such_call(id)
         result = await asyncio.shield(asyncio.wrap_future(found.ended))
         found.is_fetched = True
         return result
@@ -202,7 +202,7 @@ class BackgroundCalls:
         for call in running:
             with suppress(TimeoutError):
                 call.ended.result(max(deadline - time.monotonic(), 0))
-            call.end(interrupted(call.call))
+            call.end(cancel_result(call.call))
 
     # -- for models ---------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class BackgroundCalls:
         """Returns the call's result, or a text that it still runs."""
         found = self._calls.get(id)
         if found is None or found.caller != context.caller:
-            return _unknown(id)
+            return _no_such_call(id)
         result = self.wait(id, wait_s)
         if result is None:
             seconds = round(time.monotonic() - found.started)
@@ -244,7 +244,7 @@ class BackgroundCalls:
         """Cancels the call, and returns a text that says if it was still running."""
         found = self._calls.get(id)
         if found is None or found.caller != context.caller:
-            return _unknown(id)
+            return _no_such_call(id)
         name = found.call.name
         return ToolResult(True, f"{name!r} was cancelled." if found.cancel() else f"{name!r} had ended already.")
 
@@ -264,13 +264,13 @@ class BackgroundCalls:
             return started
 
         @colourless
-        async def begun(prepared: PreparedCall, call_next: CallNext) -> ToolResult:
+        async def begin_call(prepared: PreparedCall, call_next: CallNext) -> ToolResult:
             started.begin()
             return await call_next(prepared)
 
         surrounded = replace(
-            awaited(scope),
-            middleware=(begun, *scope.middleware),
+            async_scope(scope),
+            middleware=(begin_call, *scope.middleware),
             run=started.run,
             deadline=None,
             ledger=None,
@@ -281,7 +281,7 @@ class BackgroundCalls:
         )
         task = scope.runtime.portal.start(lambda: started.go(surrounded))
         # A closed loop ends tasks that never began.
-        task.add_done_callback(lambda _: started.end(interrupted(call)))
+        task.add_done_callback(lambda _: started.end(cancel_result(call)))
         return started
 
     def _take(self, started: BackgroundCall) -> bool:
@@ -294,7 +294,7 @@ class BackgroundCalls:
             return is_taken
 
 
-def _unknown(id: str) -> ToolResult:
+def _no_such_call(id: str) -> ToolResult:
     return ToolResult.failed(
         "invalid_arguments",
         f"There is no background call {id[:64]!r}: its result was dropped, or it is not yours.",

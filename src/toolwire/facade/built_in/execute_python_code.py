@@ -31,9 +31,9 @@ async def execute_python_code(
     from toolwire.catalogue.catalogue import Catalogue
     from toolwire.catalogue.entry import Entry
     from toolwire.facade.built_in.program_entry import program_runner
-    from toolwire.facade.driving import awaited, new_scope
+    from toolwire.facade.driving import async_scope, new_scope
     from toolwire.invocation.invoker import invoke
-    from toolwire.invocation.scope import ended
+    from toolwire.invocation.scope import require_result
     from toolwire.runtime.identity import new_id
     from toolwire.sandbox.limits import Limits
     from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
@@ -43,4 +43,4 @@ async def execute_python_code(
     tool = code_execution_tool(list)
     scope.catalogue.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    return ended(await invoke(call, awaited(scope)))
+    return require_result(await invoke(call, async_scope(scope)))

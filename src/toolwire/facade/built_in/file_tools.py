@@ -45,7 +45,10 @@ class FileDomainService(FileService):
 
         A tool for which no grant has an operation is left out.
         """
-        return [(ToolSpec.from_function(tool.function, **tool.options), self) for tool in _tools_for(self.granted)]
+        return [
+            (ToolSpec.from_function(tool.function, **tool.options), self)
+            for tool in _tools_for(self.granted_operations)
+        ]
 
 
 class DiskFileSystem:
@@ -180,7 +183,7 @@ def get_file_info(service: FileDomainService, path: str) -> dict[str, Any]:
 
 def list_allowed_directories(service: FileDomainService) -> list[str]:
     """Lists the folders that you may use."""
-    return service.allowed()
+    return service.allowed_folders()
 
 
 def find_files(service: FileDomainService, pattern: str, path: str = "/workspace/", start: int = 1) -> dict[str, Any]:
@@ -273,7 +276,7 @@ class FileTool:
 
 def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: FileOperation) -> FileTool:
     @functools.wraps(function)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def call_or_refuse(*args: Any, **kwargs: Any) -> Any:
         # A refusal is the model's mistake: raised, it would stand in the host's log with a traceback.
         try:
             return function(*args, **kwargs)
@@ -282,7 +285,7 @@ def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: F
         except FileRefused as error:
             return ToolResult.failed("tool_error", str(error), exception=error)
 
-    return FileTool(function=told, options=options, needs=frozenset(needs))
+    return FileTool(function=call_or_refuse, options=options, needs=frozenset(needs))
 
 
 FILE_TOOLS = (

@@ -42,7 +42,7 @@ class ToolFinder:
         self.always = tuple(always)
         self._entries = entries
         self._search = ToolSearch(lambda: entries(None))
-        self._remembers = remembers
+        self._is_remembering = remembers
         self._lock = threading.Lock()
         self._found: dict[str, None] = {}
         self._tool = search_tools_tool(self.find)
@@ -52,7 +52,7 @@ class ToolFinder:
         return self._tool
 
     @property
-    def found(self) -> tuple[str, ...]:
+    def tool_names(self) -> tuple[str, ...]:
         """The names that it remembers, the latest last."""
         return tuple(self._found)
 
@@ -61,12 +61,12 @@ class ToolFinder:
 
         They are tools of this caller; None: of the caller of the registry, toolkit or session.
         """
-        tools = [entry.described for entry in self._search.find(query, limit, self._entries(caller))]
-        if self._remembers:
+        tools = [entry.tool_view for entry in self._search.find(query, limit, self._entries(caller))]
+        if self._is_remembering:
             self._remember([tool.name for tool in tools])
         return tools
 
-    def tells_of(self, name: str) -> bool:
+    def is_told_of(self, name: str) -> bool:
         """Returns True if a model is told of that tool without searching for it."""
         return name == SEARCH_TOOLS or name in self._found or is_named(name, self.always)
 
@@ -81,15 +81,15 @@ def search_entry(scope: Callable[[], Scope], *, always: Iterable[str], remembers
     """Returns the tool `search_tools`. It finds the tools that the caller sees at that time and the policy does not
     deny.
     """
-    finder = ToolFinder(lambda caller: _findable(scope().narrowed(caller=caller)), always=always, remembers=remembers)
-    return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder, rebind=_rebound)
+    finder = ToolFinder(lambda caller: _findable(scope().narrow(caller=caller)), always=always, remembers=remembers)
+    return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder, rebind=_rebind_search)
 
 
 def _always(entry: Entry) -> tuple[str, ...]:
     return entry.handle.always if isinstance(entry.handle, ToolFinder) else ()
 
 
-def _rebound(entry: Entry, scope: Callable[[], Scope], is_conversation: bool) -> Entry:
+def _rebind_search(entry: Entry, scope: Callable[[], Scope], is_conversation: bool) -> Entry:
     """Each conversation gets a search of its own, so that conversations do not share found tools."""
     made = search_entry(scope, always=_always(entry), remembers=is_conversation)
     return replace(entry, tool=made.tool, handle=made.handle, disabled=None)
@@ -110,7 +110,7 @@ def offer_search(scope: Callable[[], Scope], always: Iterable[str]) -> None:
     catalogue.add(entry, replace=finder_in(catalogue) is not None)
 
 
-def allowed(scope: Scope) -> list[Entry]:
+def list_allowed(scope: Scope) -> list[Entry]:
     """Returns the tools that the policy does not deny, except those that run programs; disabled tools included."""
     return [entry for entry in scope.tools if is_allowed(entry, scope)]
 
@@ -120,21 +120,21 @@ def is_allowed(entry: Entry, scope: Scope) -> bool:
     return entry.composite is None and not is_denied(entry, scope.policy)
 
 
-def offered(scope: Scope) -> list[tuple[str, Tool]]:
+def tools_to_offer(scope: Scope) -> list[tuple[str, Tool]]:
     """Returns the tools that a model is told of, by name. Disabled, denied and program-running tools are left out.
 
     With tool search on: `search_tools`, the `always` tools, and the tools found so far.
     """
     finder = usable_finder(scope.tools)
     return [
-        (entry.name, entry.described)
-        for entry in allowed(scope)
-        if entry.disabled is None and (finder is None or entry.tool.ends_turn or finder.tells_of(entry.name))
+        (entry.name, entry.tool_view)
+        for entry in list_allowed(scope)
+        if entry.disabled is None and (finder is None or entry.tool.ends_turn or finder.is_told_of(entry.name))
     ]
 
 
 def _findable(scope: Scope) -> list[Entry]:
-    entries = [entry for entry in allowed(scope) if entry.name != SEARCH_TOOLS and entry.disabled is None]
+    entries = [entry for entry in list_allowed(scope) if entry.name != SEARCH_TOOLS and entry.disabled is None]
     return [entry for entry in entries if not entry.tool.ends_turn]
 
 

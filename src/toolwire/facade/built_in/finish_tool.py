@@ -12,7 +12,7 @@ from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -47,7 +47,7 @@ def final_of(validated: Validated) -> Any:
         Unrepresentable: A program gave an answer that JSON cannot hold.
     """
     values = validated.values
-    return values.structured if isinstance(values, StructuredValues) else plain(values["answer"])
+    return values.structured if isinstance(values, StructuredValues) else plain_value(values["answer"])
 
 
 def _with_answer(name: str) -> Tool:
@@ -58,7 +58,7 @@ def _with_answer(name: str) -> Tool:
         Args:
             answer: The answer, as the user shall read it.
         """
-        return _refused(name)
+        return _refusal_for(name)
 
     try:
         return from_function(end, name=name, description=_WITH_ANSWER, effects=["read"], idempotent="natural")
@@ -70,18 +70,18 @@ def _with_fields(model: type[BaseModel]) -> Tool:
     # Imported here: pydantic takes a tenth of a second, and sessions without such a model do not need it.
     from pydantic.errors import PydanticUserError
 
-    from toolwire.definition.arguments.extended import extended
+    from toolwire.definition.arguments.extended import extend_tool
 
     name = snake_case(model.__name__)
 
     def end():
-        return _refused(name)
+        return _refusal_for(name)
 
     own = inspect.cleandoc(model.__dict__.get("__doc__") or "")
     description = f"{_WITH_MODEL}\n\n{own}" if own else _WITH_MODEL
     try:
         tool = from_function(end, name=name, description=description, effects=["read"], idempotent="natural")
-        return extended(tool, model)
+        return extend_tool(tool, model)
     except (DefinitionError, PydanticUserError) as error:
         raise ConfigurationError(f"finish={model.__name__}: {error}") from error
 
@@ -91,7 +91,7 @@ def snake_case(name: str) -> str:
     return "_".join(word for word in _WORDS.split(name) if word).lower()
 
 
-def _refused(name: str) -> ToolResult:
+def _refusal_for(name: str) -> ToolResult:
     """Returns the result of a call that cannot end the turn: in the background, or made by a tool of the host."""
     return ToolResult.failed(
         "unavailable",

@@ -14,7 +14,7 @@ from toolwire.vocabulary.texts.variables import (
     Variables,
     VariablesChange,
     drop_oldest,
-    joined_changes,
+    join_changes,
     with_change,
 )
 
@@ -36,16 +36,16 @@ class TurnVariables:
 
     def now(self) -> dict[str, str]:
         """Returns the variables of a program that starts now."""
-        return with_change(self._given, self.changed)
+        return with_change(self._given, self.all_changes)
 
     def change(self, call_id: str, change: VariablesChange, /) -> None:
         """Takes what the program of this call has changed."""
         self._changes[call_id] = change
 
     @property
-    def changed(self) -> VariablesChange:
+    def all_changes(self) -> VariablesChange:
         """What the programs of the turn have changed."""
-        return joined_changes(list(self._changes.values()))
+        return join_changes(list(self._changes.values()))
 
 
 class KeptVariables:
@@ -57,7 +57,7 @@ class KeptVariables:
         self._kept: dict[Caller, dict[str, str]] = {}
 
     @classmethod
-    def chosen(cls, variables: KeepVariables | None, language: Language, scope: Scope) -> KeptVariables:
+    def for_option(cls, variables: KeepVariables | None, language: Language, scope: Scope) -> KeptVariables:
         """Returns the variables of a session with this option.
 
         Raises:
@@ -82,7 +82,7 @@ class KeptVariables:
         shared = None if given is None else TurnVariables(given, self.language)
         yield shared
         if shared is not None:
-            self.keep(caller, shared.changed)
+            self.keep(caller, shared.all_changes)
 
     def keep(self, caller: Caller, change: VariablesChange) -> None:
         """Keeps what a turn has changed. Beyond the limits, the oldest variables and callers are dropped."""

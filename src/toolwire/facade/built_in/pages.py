@@ -36,17 +36,17 @@ def pages_entry(spill: Spill | None) -> Entry:
         handle=tool,
         spill=kept_in,
         is_spill_given=spill is not None,
-        rebind=_rebound,
+        rebind=_rebind_pages,
     )
 
 
-def _rebound(entry: Entry, _: Callable[[], Scope], __: bool) -> Entry:
+def _rebind_pages(entry: Entry, _: Callable[[], Scope], __: bool) -> Entry:
     """Texts that are kept in memory belong to one catalogue alone. A spill that the owner gave separates callers
     itself, and is shared.
     """
     if entry.is_spill_given or not isinstance(entry.spill, MemorySpill):
         return entry
-    kept_in = entry.spill.apart()
+    kept_in = entry.spill.empty_copy()
     tool = _reader(kept_in, is_given=False)
     return replace(entry, tool=tool, handle=tool, spill=kept_in, disabled=None)
 
@@ -82,7 +82,7 @@ class MemorySpill:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def apart(self) -> MemorySpill:
+    def empty_copy(self) -> MemorySpill:
         """Returns an empty spill with the same limits."""
         return MemorySpill(self.bytes_limit, entries_limit=self.entries_limit)
 

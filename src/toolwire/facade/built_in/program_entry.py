@@ -13,9 +13,9 @@ from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
-from toolwire.facade.built_in.finding import offered
-from toolwire.facade.driving import awaited
-from toolwire.invocation.inner.inside import Inside
+from toolwire.facade.built_in.finding import tools_to_offer
+from toolwire.facade.driving import async_scope
+from toolwire.invocation.inner.inside import InnerCalls
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
@@ -35,7 +35,7 @@ from toolwire.vocabulary.results import ToolResult
 _LOG = logging.getLogger("toolwire.sandbox")
 
 
-def shared_sandbox(runtime: Runtime) -> Sandbox:
+def sandbox_of(runtime: Runtime) -> Sandbox:
     """Returns the one sandbox of this runtime, started when first used."""
     return runtime.own("sandbox", Sandbox)
 
@@ -59,7 +59,7 @@ def programs_run_by(runner: ProgramRunner) -> Generator[None]:
 
 def program_runner(runtime: Runtime) -> ProgramRunner:
     """Returns the present runner of programs: the sandbox, unless a test has put another in its place."""
-    return _STAND_INS[-1] if _STAND_INS else shared_sandbox(runtime)
+    return _STAND_INS[-1] if _STAND_INS else sandbox_of(runtime)
 
 
 def programs_entry(
@@ -92,10 +92,10 @@ def programs_entry(
     def run(code: str) -> ToolResult:
         return call_back(CODE_EXECUTION, {"code": code})
 
-    tool = code_execution_tool(lambda: offered(scope()), execution.modules, run, keeps_variables=keeps_variables)
+    tool = code_execution_tool(lambda: tools_to_offer(scope()), execution.modules, run, keeps_variables=keeps_variables)
     handle = CodeExecutionTool(tool, execution, call_back)
     gate = Gate() if keeps_variables else None
-    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, gate=gate, rebind=_rebound)
+    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, gate=gate, rebind=_rebind_programs)
 
 
 @functools.cache
@@ -108,10 +108,10 @@ def _warn_without_sandbox() -> None:
     )
 
 
-def _rebound(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:
+def _rebind_programs(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:
     """The description of `code_execution` lists the other tools of its catalogue."""
-    keeps_variables = _keeps_variables(entry)
-    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry), keeps_variables=keeps_variables)
+    keeps_variables = _can_keep_variables(entry)
+    tool = code_execution_tool(lambda: tools_to_offer(scope()), program_modules(entry), keeps_variables=keeps_variables)
     # The catalogue that holds the entry decides whether it is disabled, and may change that later.
     return replace(entry, tool=tool, disabled=None)
 
@@ -128,7 +128,7 @@ def program_limits(entry: Entry | None) -> Limits:
     return execution.limits if isinstance(execution, CodeExecution) else Limits()
 
 
-def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
+def program_prompt_options(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
     """Returns the options of a prompt that explains programs: `modules` if they are fewer than all, and
     `keeps_variables`. In other prompts, the description of `code_execution` says both.
     """
@@ -138,12 +138,12 @@ def programs_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, 
     if protocol.writes_programs and modules != PROGRAM_MODULES:
         told["modules"] = modules
     # The prompt of json shows the form of a program in place of that description.
-    if _keeps_variables(entry) and (protocol.writes_programs or protocol is JSON_TEXT):
+    if _can_keep_variables(entry) and (protocol.writes_programs or protocol is JSON_TEXT):
         told["keeps_variables"] = True
     return told
 
 
-def _keeps_variables(entry: Entry | None) -> bool:
+def _can_keep_variables(entry: Entry | None) -> bool:
     execution = None if entry is None else entry.composite
     return isinstance(execution, CodeExecution) and execution.keeps_variables
 
@@ -171,22 +171,22 @@ def run_program(
         modules=modules,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    if Inside(call, scope, invoke).answers_later:
-        later = awaited(replace(scope, cleanup_s=execution.limits.cleanup_s))
-        return scope.runtime.portal.run(lambda: _run(execution, code, call, later))
-    return step(_run(execution, code, call, scope))
+    if InnerCalls(call, scope, invoke).has_deferred:
+        later = async_scope(replace(scope, cleanup_s=execution.limits.cleanup_s))
+        return scope.runtime.portal.run(lambda: _run_in_span(execution, code, call, later))
+    return step(_run_in_span(execution, code, call, scope))
 
 
-async def _run(execution: CodeExecution, code: str, call: ToolCall, scope: Scope) -> ProgramResult:
+async def _run_in_span(execution: CodeExecution, code: str, call: ToolCall, scope: Scope) -> ProgramResult:
     """Runs the program. It is not a call that is judged or logged, but a tracer sees its calls inside of its span."""
-    inside, tracer = Inside(call, scope, invoke), scope.tracer
+    inner, tracer = InnerCalls(call, scope, invoke), scope.tracer
     if tracer is None:
-        return await execution.run(code, inside)
+        return await execution.run(code, inner)
     span = tracer.call(call, tool=CODE_EXECUTION, description="", caller=scope.caller, run_id=call.id)
     outcome = ToolResult.failed("interrupted", "the program was not run to its end", call=call)
     try:
-        result = await execution.run(code, inside)
-        outcome = result_of_program(result, inside)
+        result = await execution.run(code, inner)
+        outcome = result_of_program(result, inner)
         return result
     finally:
-        span.ended(outcome)
+        span.end(outcome)

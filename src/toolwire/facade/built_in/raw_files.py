@@ -15,7 +15,7 @@ from typing import Annotated, Literal, ParamSpec, TypeVar
 from pydantic import Field
 
 from toolwire.facade.tools.function_tool import FunctionTool, tool
-from toolwire.files.disk import FILE_LIMIT_BYTES, locked
+from toolwire.files.disk import FILE_LIMIT_BYTES, hold_lock
 from toolwire.files.lines import line_blocks, line_count, line_start
 from toolwire.files.paths import FileRefused
 from toolwire.files.readable import READ_LIMIT_BYTES
@@ -46,12 +46,12 @@ R = TypeVar("R")
 
 def guard_of_now() -> Guard:
     """Returns the guard that the environment sets now: `warn` without a variable, `deny` for an unknown value."""
-    given: list[Guard] = [_known(name, os.environ[name]) for name in GUARD_VARIABLES if name in os.environ]
+    given: list[Guard] = [_parse_guard(name, os.environ[name]) for name in GUARD_VARIABLES if name in os.environ]
     return max(given, key=_GUARDS.index) if given else "warn"
 
 
 @functools.cache
-def _known(name: str, value: str) -> Guard:
+def _parse_guard(name: str, value: str) -> Guard:
     for guard in _GUARDS:
         if value == guard:
             return guard
@@ -62,13 +62,13 @@ def _known(name: str, value: str) -> Guard:
 def _raw(effect: Effect) -> Callable[[Callable[P, R]], FunctionTool[P, R]]:
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         made = tool(permission="confirm", effects=(effect,), labels=("private",))(function)
-        made.__tool__().withheld = lambda: _refusal(made.name)
+        made.__tool__().withheld = lambda: _guard_refusal(made.name)
         return made
 
     return decorate
 
 
-def _refusal(name: str) -> ToolResult | None:
+def _guard_refusal(name: str) -> ToolResult | None:
     if guard_of_now() != "deny":
         return None
     reason = f"the host has turned the raw file tools off ({GUARD_VARIABLES[0]})"
@@ -89,8 +89,8 @@ async def view_text_file(
     """
 
     def view() -> str:
-        with _opened(file_path, os.O_RDONLY) as file:
-            text = _decoded(_content(file), file_path)
+        with _open_file(file_path, os.O_RDONLY) as file:
+            text = _decode_text(_read_content(file), file_path)
         count = line_count(text)
         if not count:
             return f"{file_path} is empty."
@@ -100,7 +100,7 @@ async def view_text_file(
         # The number of a line takes three characters or more.
         is_short = len(part) + 3 * (last - first + 1) <= READ_LIMIT_BYTES
         if is_short:
-            shown += _numbered(part, first)
+            shown += _number_lines(part, first)
         if not is_short or len(shown.encode()) > READ_LIMIT_BYTES:
             raise FileRefused(
                 f"{file_path}: these lines have more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file "
@@ -108,7 +108,7 @@ async def view_text_file(
             )
         return shown
 
-    return await _guarded("view_text_file", file_path, context, view)
+    return await _run_with_guard("view_text_file", file_path, context, view)
 
 
 @_raw("write")
@@ -126,15 +126,15 @@ async def write_text_file(
     def write() -> str:
         if ranges is None:
             is_new = not os.path.lexists(file_path)
-            encoded = _encoded(content, file_path)
-            with _locked(file_path, os.O_RDWR | os.O_CREAT) as file:
+            encoded = _encode_text(content, file_path)
+            with _lock_file(file_path, os.O_RDWR | os.O_CREAT) as file:
                 _put(file, encoded)
             return f"{'Created' if is_new else 'Overwrote'} {file_path}, {_count(content)}."
         first, last = ranges
-        shown = _change(file_path, lambda text: _replaced(text, first, last, content, file_path))
+        shown = _change(file_path, lambda text: _replace_lines(text, first, last, content, file_path))
         return f"Replaced lines {first} to {last} of {file_path}. Now:\n{shown}"
 
-    return await _guarded("write_text_file", file_path, context, write)
+    return await _run_with_guard("write_text_file", file_path, context, write)
 
 
 @_raw("write")
@@ -150,16 +150,16 @@ async def insert_text_file(
     """
 
     def insert() -> str:
-        shown = _change(file_path, lambda text: _inserted(text, line_number, content, file_path))
+        shown = _change(file_path, lambda text: _insert_lines(text, line_number, content, file_path))
         return f"Inserted {_count(content)} at line {line_number} of {file_path}. Now:\n{shown}"
 
-    return await _guarded("insert_text_file", file_path, context, insert)
+    return await _run_with_guard("insert_text_file", file_path, context, insert)
 
 
-async def _guarded(name: str, path: str, context: CallContext | None, work: Callable[[], str]) -> ToolResult:
+async def _run_with_guard(name: str, path: str, context: CallContext | None, work: Callable[[], str]) -> ToolResult:
     """Does the work in a thread if the guard lets it, and logs it in either case."""
     call = "the owner's own call" if context is None else f"call {context.call_id}, caller {context.caller}"
-    refusal = _refusal(name)
+    refusal = _guard_refusal(name)
     if refusal is not None:
         _LOG.warning("%s of %r refused: %s", name, path, call)
         return refusal
@@ -177,7 +177,7 @@ def _count(text: str) -> str:
     return count_of(line_count(text), "line")
 
 
-def _numbered(text: str, first: int) -> str:
+def _number_lines(text: str, first: int) -> str:
     """Returns the lines with their numbers before them, the first of which is `first`."""
     if not text:
         return ""
@@ -196,24 +196,24 @@ def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
     return max(first, 1), min(last, count)
 
 
-def _replaced(text: str, first: int, last: int, content: str, path: str) -> tuple[str, str]:
+def _replace_lines(text: str, first: int, last: int, content: str, path: str) -> tuple[str, str]:
     count = line_count(text)
     if not 1 <= first <= last <= count:
         raise FileRefused(
             f"ranges={[first, last]}: {path} has {count_of(count, 'line')}: give [first, last] with "
             f"1 <= first <= last <= {count}"
         )
-    return _spliced(text, first, line_start(text, last + 1), content)
+    return _splice_lines(text, first, line_start(text, last + 1), content)
 
 
-def _inserted(text: str, number: int, content: str, path: str) -> tuple[str, str]:
+def _insert_lines(text: str, number: int, content: str, path: str) -> tuple[str, str]:
     count = line_count(text)
     if not 1 <= number <= count + 1:
         raise FileRefused(f"line_number={number}: {path} has {count_of(count, 'line')}: give 1 to {count + 1}")
-    return _spliced(text, number, line_start(text, number), content)
+    return _splice_lines(text, number, line_start(text, number), content)
 
 
-def _spliced(text: str, number: int, end: int, content: str) -> tuple[str, str]:
+def _splice_lines(text: str, number: int, end: int, content: str) -> tuple[str, str]:
     """Returns the text with the content as lines of their own, and the changed lines with some around them.
 
     The content stands in place of the text from that line to `end`. It gets the line ends of the lines around it.
@@ -232,34 +232,37 @@ def _spliced(text: str, number: int, end: int, content: str) -> tuple[str, str]:
     spliced = f"{before}{content}{after}"
     first = max(number - SNIPPET_LINES, 1)
     last = number - 1 + line_count(content) + SNIPPET_LINES
-    return spliced, _numbered(spliced[line_start(spliced, first) : line_start(spliced, last + 1)], first)
+    return spliced, _number_lines(spliced[line_start(spliced, first) : line_start(spliced, last + 1)], first)
 
 
 # -- the file -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _opened(path: str, flags: int) -> Generator[int]:
-    with _told(path):
+def _open_file(path: str, flags: int) -> Generator[int]:
+    with _refuse_os_errors(path):
         # Opening a device may act on it, so the kind of file is checked before, and again after.
         if Path(path).exists():
-            _check(Path(path).stat(), path)
+            _check_file(Path(path).stat(), path)
         descriptor = os.open(path, flags | _FILE, 0o644)
         try:
-            _check(os.fstat(descriptor), path)
+            _check_file(os.fstat(descriptor), path)
             yield descriptor
         finally:
             os.close(descriptor)
 
 
 @contextmanager
-def _locked(path: str, flags: int) -> Generator[int]:
-    with _opened(path, flags) as file, locked(file, f"{path!r} was not written: another program holds it: try later"):
+def _lock_file(path: str, flags: int) -> Generator[int]:
+    with (
+        _open_file(path, flags) as file,
+        hold_lock(file, f"{path!r} was not written: another program holds it: try later"),
+    ):
         yield file
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _refuse_os_errors(path: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
@@ -268,27 +271,27 @@ def _told(path: str) -> Generator[None]:
         raise FileRefused(f"{path!r} is not a path: write it without NUL and lone surrogates") from error
 
 
-def _check(status: os.stat_result, path: str) -> None:
+def _check_file(status: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{path!r} is not a regular file: only those can be used")
     if status.st_size > FILE_LIMIT_BYTES:
         raise FileRefused(f"{path!r} has {status.st_size:,} bytes; at most {FILE_LIMIT_BYTES:,} can be used")
 
 
-def _content(file: int) -> bytes:
+def _read_content(file: int) -> bytes:
     os.lseek(file, 0, os.SEEK_SET)
     with open(file, "rb", closefd=False) as reader:
         return reader.read(FILE_LIMIT_BYTES + 1)
 
 
-def _decoded(content: bytes, path: str) -> str:
+def _decode_text(content: bytes, path: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
         raise FileRefused(f"{path!r} is not text in UTF-8") from None
 
 
-def _encoded(text: str, path: str) -> bytes:
+def _encode_text(text: str, path: str) -> bytes:
     try:
         content = text.encode()
     except UnicodeEncodeError:
@@ -300,23 +303,23 @@ def _encoded(text: str, path: str) -> bytes:
 
 def _change(path: str, make: Callable[[str], tuple[str, str]]) -> str:
     """Replaces the text by the first text that `make` returns for it. Returns the second one."""
-    with _locked(path, os.O_RDWR) as file:
-        text, shown = make(_decoded(_content(file), path))
-        _put(file, _encoded(text, path))
+    with _lock_file(path, os.O_RDWR) as file:
+        text, shown = make(_decode_text(_read_content(file), path))
+        _put(file, _encode_text(text, path))
         return shown
 
 
 def _put(file: int, content: bytes) -> None:
     """Replaces the content in place, so that owner, mode and links stay. A write that fails puts the old one back."""
-    before = _content(file)
+    before = _read_content(file)
     try:
-        _write(file, content)
+        _write_content(file, content)
     except OSError:
-        _write(file, before)
+        _write_content(file, before)
         raise
 
 
-def _write(file: int, content: bytes) -> None:
+def _write_content(file: int, content: bytes) -> None:
     os.lseek(file, 0, os.SEEK_SET)
     with open(file, "wb", closefd=False) as writer:
         writer.write(content)

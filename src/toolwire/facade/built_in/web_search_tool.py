@@ -66,7 +66,7 @@ class WebSearchTool(BaseTool):
         if provider == _DDGS_NAME:
             require_packages(extra, "the engine ddgs", ("ddgs",))
             return
-        self._provider = _chosen(PROVIDERS, provider)
+        self._provider = _choose_provider(PROVIDERS, provider)
         given = os.environ.get(self._provider.variable, "")
         has_own_url = not self._provider.url
         self._url = url or (given if has_own_url else self._provider.url)
@@ -98,10 +98,10 @@ class WebSearchTool(BaseTool):
     async def execute(self, query: str, freshness: str = "noLimit", count: int = DEFAULT_COUNT) -> ToolResult:
         """Asks the engine."""
         from toolwire.web.refusals import FetchFailed
-        from toolwire.web.searching import Wanted, search, search_ddgs
+        from toolwire.web.searching import SearchRequest, search, search_ddgs
 
         most = COUNT_LIMIT if self._provider is None else self._provider.most
-        wanted = Wanted(query=query, freshness=freshness, count=min(count, most))
+        wanted = SearchRequest(query=query, freshness=freshness, count=min(count, most))
         try:
             if self._provider is None:
                 found = await search_ddgs(wanted)
@@ -110,12 +110,12 @@ class WebSearchTool(BaseTool):
         except FetchFailed as error:
             return ToolResult.failed("unavailable" if error.may_repeat else "tool_error", str(error), exception=error)
         lines = [] if count <= most or self._provider is None else [f"[{self._provider.name} gives at most {most}]"]
-        lines += [_shown(number, each) for number, each in enumerate(found, 1)] or ["Nothing was found."]
+        lines += [_result_text(number, each) for number, each in enumerate(found, 1)] or ["Nothing was found."]
         data = [asdict(each) for each in found]
         return ToolResult(True, data, content=[{"type": "text", "text": "\n\n".join(lines)}])
 
 
-def _chosen(providers: tuple[Provider, ...], name: str | None) -> Provider:
+def _choose_provider(providers: tuple[Provider, ...], name: str | None) -> Provider:
     named = {each.name: each for each in providers}
     if name is None:
         found = next((each for each in providers if os.environ.get(each.variable)), None)
@@ -131,7 +131,7 @@ def _chosen(providers: tuple[Provider, ...], name: str | None) -> Provider:
     raise ConfigurationError(f"{name!r} is not a search engine: use {', '.join(named)} or ddgs")
 
 
-def _shown(number: int, result: SearchResult) -> str:
+def _result_text(number: int, result: SearchResult) -> str:
     when = f" ({result.published})" if result.published else ""
     lines = [f"{number}. {result.title}{when}", result.url, result.summary or result.snippet]
     return "\n".join(line for line in lines if line)

@@ -106,7 +106,7 @@ class WebFetchTool(BaseTool):
             "text": page.text[:max_chars],
             "total_chars": len(page.text),
         }
-        return ToolResult(True, data, content=[{"type": "text", "text": _shown(page, max_chars)}])
+        return ToolResult(True, data, content=[{"type": "text", "text": _page_text(page, max_chars)}])
 
 
 def _renderer() -> Render:
@@ -126,7 +126,7 @@ def _renderer() -> Render:
     return render
 
 
-def _shown(page: Page, max_chars: int) -> str:
+def _page_text(page: Page, max_chars: int) -> str:
     """Returns the text for the model. A note on what is left out stands first: a long result is cut at its end."""
     lines = [page.title] if page.title else []
     lines.append(page.url)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolwire.invocation.ports import CallRecord, Part
-from toolwire.journal.log.memory_log import copied, copy_of, cut, row_of
+from toolwire.journal.log.memory_log import copy_arguments, copy_of, cut_text, row_of
 from toolwire.journal.log.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock
@@ -36,13 +36,13 @@ class EventObserver:
 
     def started(self, call: ToolCall, invocation_id: str, /) -> None:
         """Tells of a call that arrived."""
-        self._deliver(ToolStarted(**_of(call, invocation_id), arguments=redact(copied(call.arguments))))
+        self._deliver(ToolStarted(**_of(call, invocation_id), arguments=redact(copy_arguments(call.arguments))))
 
     def asked(self, request: ApprovalRequest, invocation_id: str, /) -> None:
         """Tells that a person is asked."""
         event = PermissionRequested(
             **_of_request(request, invocation_id),
-            arguments=redact(copied(request.arguments)),
+            arguments=redact(copy_arguments(request.arguments)),
             reasons=[redact_text(reason) for reason in request.reasons],
             expires_at=request.expires_at,
         )
@@ -70,7 +70,7 @@ class EventObserver:
                 text.forget()
             chunk = ToolChunk(
                 **_of(call, invocation_id),
-                content=[text.redacted(piece) for piece in (part.pieces if whole is None else whole.content)],
+                content=[text.redact_piece(piece) for piece in (part.pieces if whole is None else whole.content)],
                 is_cumulative=whole is not None,
                 progress=None
                 if progress is None
@@ -106,7 +106,7 @@ class _TextBuffer:
         """Starts anew, for content that replaces all earlier content."""
         self._before = self._shown = ""
 
-    def redacted(self, piece: str | ContentBlock) -> ContentBlock:
+    def redact_piece(self, piece: str | ContentBlock) -> ContentBlock:
         """Returns the piece as a block, without secrets."""
         if isinstance(piece, str):
             return TextBlock(type="text", text=self._new(piece))
@@ -115,7 +115,7 @@ class _TextBuffer:
         return redact(copy_of(piece))
 
     def _new(self, text: str) -> str:
-        whole = self._before + cut(text)
+        whole = self._before + cut_text(text)
         shown = redact_text(whole)
         same = len(self._shown) if shown.startswith(self._shown) else _same(self._shown, shown)
         self._before = whole[-SECRET_WINDOW:]

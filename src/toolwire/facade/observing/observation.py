@@ -53,7 +53,7 @@ class Watchers:
         self._on_change()
 
 
-class Observed:
+class Observable:
     """Calls that a host can observe."""
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
@@ -92,7 +92,7 @@ class Observation:
         self._function = function
         self._is_async = is_async(function)
         self._is_stopped = False
-        self._later = _Later(start, repr(function)[:80])
+        self._async_delivery = _AsyncDelivery(start, repr(function)[:80])
         self._watchers = watchers
         self._observer = EventObserver(self._deliver)
         watchers.add(self._observer)
@@ -100,7 +100,7 @@ class Observation:
     @property
     def dropped(self) -> int:
         """Number of events that an async function did not get, because too many were waiting for it."""
-        return self._later.dropped
+        return self._async_delivery.dropped
 
     def stop(self) -> None:
         """Ends the observation. Events that happened before still reach an async function."""
@@ -122,21 +122,21 @@ class Observation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        await self._later.done()
+        await self._async_delivery.done()
 
     def _deliver(self, event: ToolEvent) -> None:
         if self._is_stopped:
             return
         if self._is_async:
-            self._later.add(partial(self._function, event))
+            self._async_delivery.add(partial(self._function, event))
             return
         given = self._function(event)
         if isinstance(given, Awaitable):
             # A decorator or lambda around a coroutine function.
-            self._later.add(partial(_itself, cast("Awaitable[Any]", given)))
+            self._async_delivery.add(partial(_itself, cast("Awaitable[Any]", given)))
 
 
-class _Later:
+class _AsyncDelivery:
     """Awaits what one async observer does with its events, one after the other."""
 
     def __init__(self, start: Start, name: str) -> None:

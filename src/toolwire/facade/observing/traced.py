@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 
-class Traced:
+class Traceable:
     """A base for classes whose calls can be traced."""
 
     def _trace_with(self, tracer: Tracer) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolwire.catalogue.groups import BASIC
 from toolwire.catalogue.selection import Selection
-from toolwire.facade.driving import awaited
+from toolwire.facade.driving import async_scope
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import Caller
 
@@ -30,7 +30,7 @@ class KeptGroups:
     def __init__(self, store: GroupStore) -> None:
         self._store = store
         self._conversation = ""
-        self._stored = frozenset[str]()
+        self._groups_in_store = frozenset[str]()
         """The groups that the store has for the conversation."""
         self._missing = frozenset[str]()
         """Those of them that are not on: they are not here, or the caller does not see them."""
@@ -44,7 +44,7 @@ class KeptGroups:
         if scope.groups is None:
             return
         self._conversation = conversation
-        self._stored = self._missing = self._store.active_groups(conversation, caller=scope.caller)
+        self._groups_in_store = self._missing = self._store.active_groups(conversation, caller=scope.caller)
         self.switch_on(scope)
         for name in sorted(self._missing):
             _LOG.warning("conversation %r had the group %r on, which is not here: it is left out", conversation, name)
@@ -70,11 +70,11 @@ class KeptGroups:
             return
         if conversation != self._conversation:
             self._conversation = conversation
-            self._stored = self._missing = frozenset[str]()
+            self._groups_in_store = self._missing = frozenset[str]()
         active = frozenset(group.name for group in scope.groups if group.active and group.name != BASIC)
         # A group that is missing here may be there in the next process.
         groups = active | {name for name in self._missing if not scope.groups.is_switched(name)}
-        if groups != self._stored:
+        if groups != self._groups_in_store:
             kept = self._store.keep_groups(conversation, groups, caller=scope.caller)
-            await awaited(scope).ports.arrived(kept)
-            self._stored = groups
+            await async_scope(scope).ports.wait_for(kept)
+            self._groups_in_store = groups

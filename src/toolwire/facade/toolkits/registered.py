@@ -69,7 +69,7 @@ class RegisteredToolFunction:
     @property
     def description(self) -> str:
         """The description for models; empty when its author wrote none."""
-        return self._entry.described.description
+        return self._entry.tool_view.description
 
     @property
     def permission(self) -> ToolPermission:
@@ -89,7 +89,7 @@ class RegisteredToolFunction:
     @property
     def json_schema(self) -> dict[str, Any]:
         """The schema for models, in the nested chat form; a copy that you may change."""
-        return chat_form(self._entry.described)
+        return chat_form(self._entry.tool_view)
 
     @property
     def preset_kwargs(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class RegisteredToolFunction:
     @property
     def postprocess_func(self) -> Callable[[Any, ToolResponse], Any] | None:
         """The function that may replace its responses before any reader gets them; None without one."""
-        return self._entry.amend
+        return self._entry.finalise
 
     @property
     def extended_model(self) -> type[BaseModel] | None:
@@ -114,7 +114,7 @@ class RegisteredToolFunction:
         `type` is string, integer, number, boolean, array or object. Alternatives read as `integer or string`; `any`
         takes every value, and `null` takes only None. A parameter without a default has None as its `default`.
         """
-        return parameters_of(self._entry.described)
+        return parameters_of(self._entry.tool_view)
 
     async def execute(self, /, **params: Any) -> ToolResult:
         """Runs a call down the toolkit's whole path, with its rules, group and log; returns the result.
@@ -129,10 +129,10 @@ class RegisteredToolFunction:
         With `stream_print` the text of each response is also printed once, as it comes.
         """
         stream = self._stream(ToolCall(self.name, arguments, id=new_id("r")))
-        return _printed(stream) if stream_print else stream
+        return _print_chunks(stream) if stream_print else stream
 
 
-async def _printed(stream: AsyncIterator[ToolResponse]) -> AsyncIterator[ToolResponse]:
+async def _print_chunks(stream: AsyncIterator[ToolResponse]) -> AsyncIterator[ToolResponse]:
     before: list[ContentBlock] = []
     has_printed = False
     async for chunk in stream:
@@ -182,7 +182,7 @@ def tool_for(
                 f"tool {tool.name!r} is a tool already and knows its arguments: "
                 "leave json_schema and include_... out, or register its function"
             )
-        tool = tool if description is None else tool.described_as(description)
+        tool = tool if description is None else tool.with_description(description)
     elif json_schema is not None:
         tool = from_chat_form(function, json_schema, description=description, given=presets)
     else:

@@ -8,11 +8,11 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast
 
-from toolwire.invocation.amend import AmendFailed, amended, amended_result
-from toolwire.invocation.fold import interrupted
+from toolwire.invocation.amend import FinaliseFailed, finalise_response, finalise_result
+from toolwire.invocation.fold import interruption_result
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import Part
-from toolwire.invocation.scope import Scope, ended
+from toolwire.invocation.scope import Scope, require_result
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.vocabulary.blocks import Content, ContentBlock, new_blocks
@@ -31,7 +31,7 @@ def stream_call(call: ToolCall, scope: Scope) -> ToolStream:
 
     `scope` is one of awaited calls.
     """
-    return ToolStream(_Reading(call, scope))
+    return ToolStream(_StreamedCall(call, scope))
 
 
 class ToolStream:
@@ -42,7 +42,7 @@ class ToolStream:
     `aclose()` and cancelling the reader stop the call. It never raises for a call that fails: its last chunk says so.
     """
 
-    def __init__(self, reading: _Reading) -> None:
+    def __init__(self, reading: _StreamedCall) -> None:
         self._reading = reading
         # Held by the reading, not by the stream: when the stream is collected, its generator is closed.
         self._chunks = reading.chunks()
@@ -79,14 +79,14 @@ class ToolStream:
         await self._chunks.aclose()
 
 
-class _Reading:
+class _StreamedCall:
     """One call and its one reader. It is the call's sink."""
 
     def __init__(self, call: ToolCall, scope: Scope) -> None:
         self._call = call
         self._scope = replace(scope, sink=self)
         entry = scope.tools.find(call.name)
-        self._amend = None if entry is None else entry.amend
+        self._finalise = None if entry is None else entry.finalise
         self._meeting: Rendezvous[Part] = Rendezvous()
         self._task: asyncio.Task[Outcome] | None = None
         self._last: ToolResponse | None = None
@@ -120,7 +120,7 @@ class _Reading:
                     yield chunk
             self.result = await self._outcome()
             last = self._final(self.result)
-        except AmendFailed as failed:
+        except FinaliseFailed as failed:
             self.result = failed.result
             last = ToolResponse(self.result.content, _metadata(self.result))
         finally:
@@ -140,16 +140,20 @@ class _Reading:
     async def _outcome(self) -> ToolResult:
         task = self._task
         if task is None:
-            return await self._cut_off()
-        await (_stopped(task) if self._is_interrupted else asyncio.wait((task,)))
-        return await self._cut_off() if not task.done() or task.cancelled() else ended(task.result())
+            return await self._result_at_cut()
+        await (_wait_for_stop(task) if self._is_interrupted else asyncio.wait((task,)))
+        return await self._result_at_cut() if not task.done() or task.cancelled() else require_result(task.result())
 
-    async def _cut_off(self) -> ToolResult:
+    async def _result_at_cut(self) -> ToolResult:
         """Returns the result of a call that ended before it could give one."""
         if self._last is not None:
             self._content.replace(self._last.content)
-        said = interrupted(self._call, self._content.blocks())
-        return said if self._amend is None else await amended_result(said, self._call, self._amend, self._scope.ports)
+        said = interruption_result(self._call, self._content.blocks())
+        return (
+            said
+            if self._finalise is None
+            else await finalise_result(said, self._call, self._finalise, self._scope.ports)
+        )
 
     async def _leave(self) -> None:
         task = self._task
@@ -157,7 +161,7 @@ class _Reading:
             return
         if not self._meeting.close():
             task.cancel()
-        await _stopped(task)
+        await _wait_for_stop(task)
 
     # -- chunks -------------------------------------------------------------------------------------------------
 
@@ -166,7 +170,7 @@ class _Reading:
         told = part.response or ToolResponse([], stream=True)
         if part.progress is not None:
             return self._progress(part)
-        if self.gives_deltas and part.pieces and self._amend is None:
+        if self.gives_deltas and part.pieces and self._finalise is None:
             self._content.extend(part.pieces)
             new = Content()
             new.extend(part.pieces)
@@ -176,12 +180,12 @@ class _Reading:
             self._content.replace(part.response.content)
         self._content.extend(part.pieces)
         chunk = replace(told, content=self._content.blocks(), is_last=False, is_cumulative=True)
-        if self._amend is not None:
-            chunk = await amended(chunk, self._call, self._amend, self._scope.ports)
+        if self._finalise is not None:
+            chunk = await finalise_response(chunk, self._call, self._finalise, self._scope.ports)
             # The owner's function must not decide which chunk is the last.
             chunk = replace(chunk, is_last=False, is_interrupted=False, is_cumulative=True)
             self._shown = chunk.content
-        return self._shaped(chunk, before)
+        return self._shape_chunk(chunk, before)
 
     def _progress(self, part: Part) -> ToolResponse:
         progress = part.progress
@@ -203,12 +207,12 @@ class _Reading:
         chunk = ToolResponse(content, _metadata(result), stream=self._has_begun, is_interrupted=is_interrupted)
         if last is not None and failure is None:
             chunk = replace(last, content=content, metadata=chunk.metadata, is_last=True, is_cumulative=True)
-        return self._shaped(chunk, before)
+        return self._shape_chunk(chunk, before)
 
     def _before(self) -> list[ContentBlock]:
-        return self._content.blocks() if self._amend is None else self._shown
+        return self._content.blocks() if self._finalise is None else self._shown
 
-    def _shaped(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
+    def _shape_chunk(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
         """Returns the chunk, or with `gives_deltas` its new part."""
         new = new_blocks(before, chunk.content) if self.gives_deltas else None
         return chunk if new is None else replace(chunk, content=new, is_cumulative=False)
@@ -221,7 +225,7 @@ def _metadata(result: ToolResult) -> dict[str, Any] | None:
     return {**result.metadata, **how} or None
 
 
-async def _stopped(task: asyncio.Task[Any]) -> None:
+async def _wait_for_stop(task: asyncio.Task[Any]) -> None:
     """Waits for a call that was told to stop; cancels it if it does not end by itself."""
     try:
         await asyncio.wait((task,), timeout=STOP_GRACE_S)

@@ -11,11 +11,11 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
-from toolwire.facade.driving import awaited, new_scope
-from toolwire.facade.given_calls import decoded_call, host_call
+from toolwire.facade.driving import async_scope, new_scope
+from toolwire.facade.given_calls import decode_call, host_call
 from toolwire.facade.named_tools import NamedTools
-from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.observing.traced import Traced
+from toolwire.facade.observing.observation import Observable, Watchers
+from toolwire.facade.observing.traced import Traceable
 from toolwire.facade.old_names import OldMcpNames
 from toolwire.facade.switching import Switching
 from toolwire.invocation.judge import is_denied
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
+class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
     """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
     `toolkit.add_tool(add)` adds a function; `await toolkit.execute_tool("add", {"a": 1})` returns its result.
@@ -96,7 +96,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
             ConfigurationError: The predicate or a layer cannot be used.
         """
         layers = tuple(middleware)
-        self._call_scope.narrowed(visible=visible).with_middleware(layers)
+        self._call_scope.narrow(visible=visible).with_middleware(layers)
         if visible is not None:
             self._visible += (visible,)
         self._middleware += layers
@@ -166,7 +166,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         from toolwire.facade.toolkits.registered import check_postprocess, tool_for
         from toolwire.facade.tools.intake import check_reserved
 
-        self._groups.known([group_name])
+        self._groups.require_names([group_name])
         check_postprocess(postprocess_func)
         tool = tool_for(
             tool_func,
@@ -179,7 +179,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         )
         check_reserved(tool.name, tool)
         self._catalogue.add_new(
-            Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name, amend=postprocess_func)
+            Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name, finalise=postprocess_func)
         )
 
     def set_extended_model(self, finish_function_name: str, structured_model: type[BaseModel] | None) -> None:
@@ -192,9 +192,9 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
             RegistrationError: no tool has that name.
             DefinitionError: it is not a model with fields, or one of the fields is preset.
         """
-        from toolwire.definition.arguments.extended import extended
+        from toolwire.definition.arguments.extended import extend_tool
 
-        self._catalogue.change(finish_function_name, lambda tool: extended(tool, structured_model))
+        self._catalogue.change(finish_function_name, lambda tool: extend_tool(tool, structured_model))
 
     def get_tool(self, name: str) -> Any:
         """Returns the same object that was added under that name; None when there is none."""
@@ -220,13 +220,13 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         scope, selection = self._call_scope, self._selection()
         finder = usable_finder(selection)
         if group_names is not None:
-            entries = selection.in_groups(self._groups.known(group_names))
+            entries = selection.in_groups(self._groups.require_names(group_names))
         elif finder is None:
             entries = list(selection)
         else:
-            entries = [entry for entry in selection if finder.tells_of(entry.name)]
+            entries = [entry for entry in selection if finder.is_told_of(entry.name)]
         return [
-            chat_form(entry.described)
+            chat_form(entry.tool_view)
             for entry in entries
             if entry.disabled is None and not is_denied(entry, scope.policy)
         ]
@@ -257,7 +257,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         Raises:
             RegistrationError: a group does not exist, or it is `basic` (a ValueError).
         """
-        names = self._groups.known(group_names)
+        names = self._groups.require_names(group_names)
         self._groups.remove(names)
         for entry in list(self._catalogue):
             if entry.group in names:
@@ -308,12 +308,12 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
         """
         from toolwire.invocation.invoker import invoke
-        from toolwire.invocation.scope import ended
+        from toolwire.invocation.scope import require_result
 
         scope, selection = self._call_scope.with_state(state), self._selection()
         if name not in selection and selection.inactive_group(name) is None:
-            return self._not_here(name, params, selection)
-        return ended(await invoke(host_call(name, params, selection, is_guessed=True), awaited(scope)))
+            return self._failure_of_absent(name, params, selection)
+        return require_result(await invoke(host_call(name, params, selection, is_guessed=True), async_scope(scope)))
 
     def call_tool_function(self, tool_call: Mapping[str, Any], *, state: Mapping[str, Any] | None = None) -> ToolStream:
         """Runs a tool that a model asked for, down the whole path, and returns its output chunk by chunk.
@@ -340,9 +340,9 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
         """Returns the shared scope, narrowed to this toolkit; made anew when the shared one has changed."""
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
-            narrowed = shared.narrowed(caller=self._caller, groups=self._groups)
+            narrowed = shared.narrow(caller=self._caller, groups=self._groups)
             for visible in self._visible:
-                narrowed = narrowed.narrowed(visible=visible)
+                narrowed = narrowed.narrow(visible=visible)
             narrowed = narrowed.with_state(self._state).with_middleware(self._middleware)
             narrowed = replace(
                 narrowed,
@@ -356,14 +356,14 @@ class Toolkit(NamedTools, Traced, Observed, Switching, OldMcpNames):
     def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
         from toolwire.facade.toolkits.tool_stream import stream_call
 
-        return stream_call(decoded_call(call, self._selection()), awaited(self._call_scope.with_state(state)))
+        return stream_call(decode_call(call, self._selection()), async_scope(self._call_scope.with_state(state)))
 
     def _selection(self) -> Selection:
         tools = self._call_scope.tools
         assert isinstance(tools, Selection)
         return tools
 
-    def _not_here(self, name: str, params: Mapping[str, Any] | None, selection: Selection) -> ToolResult:
+    def _failure_of_absent(self, name: str, params: Mapping[str, Any] | None, selection: Selection) -> ToolResult:
         near = selection.nearest(name)
         whose = f"{self.agent_name}'s" if self.agent_name else "this"
         return ToolResult.failed(

@@ -35,7 +35,7 @@ def load_state(state: Mapping[str, Any], catalogue: Catalogue, groups: Groups) -
     Raises:
         ConfigurationError: it is not such a state, has a newer version, or an unknown key. Nothing is changed then.
     """
-    saved = _checked(state)
+    saved = _check_state(state)
     there = {group.name for group in groups if group.name != BASIC}
     for name in saved["groups"]:
         if name not in there:
@@ -49,7 +49,7 @@ def load_state(state: Mapping[str, Any], catalogue: Catalogue, groups: Groups) -
     groups.switch(there.intersection(saved["groups"]) - active, active=False)
 
 
-def _checked(state: Any) -> dict[str, list[str]]:
+def _check_state(state: Any) -> dict[str, list[str]]:
     if not isinstance(state, Mapping):
         raise ConfigurationError(f"a toolkit's state is a dict as state_dict() gives it, not {state!r:.80}")
     fields = cast("Mapping[str, Any]", state)

@@ -12,7 +12,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, 
 from toolwire.facade.observing.traced import default_redact
 from toolwire.observability import names
 from toolwire.observability.content import Redact, content_text
-from toolwire.observability.tracing import OUTER, Outer, record_exception
+from toolwire.observability.tracing import OUTER, OuterSpan, record_exception
 from toolwire.vocabulary.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class TracedStream:
         self._tracer_provider = tracer_provider
         self._given = call()
         self._chunks: AsyncIterator[Any] | None = None
-        self._outer: Outer | None = None
+        self._outer: OuterSpan | None = None
         self._is_over = False
         self._output: list[Any] = []
 
@@ -92,7 +92,7 @@ class TracedStream:
     async def __anext__(self) -> Any:
         if self._is_over and self._outer is not None:
             return await self._next()
-        outer = self._outer = self._outer or Outer(self._begun())
+        outer = self._outer = self._outer or OuterSpan(self._start_span())
         # Current only for one step: a stream is read in its reader's context.
         is_inside, is_outer = context.attach(set_span_in_context(outer.span)), OUTER.set(outer)
         try:
@@ -142,7 +142,7 @@ class TracedStream:
             self._chunks = cast("AsyncIterator[Any]", aiter(given))
         return await anext(self._chunks)
 
-    def _begun(self) -> Span:
+    def _start_span(self) -> Span:
         tool = str(self._block["name"])
         tracer = get_tracer(
             names.SCOPE,

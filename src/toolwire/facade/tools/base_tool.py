@@ -10,7 +10,7 @@ from typing import Any
 from toolwire.definition.live_tool import LiveTool
 from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
-from toolwire.facade.given_calls import fitted
+from toolwire.facade.given_calls import fit_arguments
 from toolwire.facade.tools import direct
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.results import ToolResult
@@ -90,12 +90,12 @@ class BaseTool(ABC):
     async def __call__(self, **params: Any) -> ToolResult:
         """Validates and runs. This is the owner's own call, without permission checks."""
         tool = self.__tool__()
-        return await direct.run_async(tool, fitted(params, tool, is_guessed=True))
+        return await direct.run_async(tool, fit_arguments(params, tool, is_guessed=True))
 
     def run(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Works as a call of the object, for callers without an event loop."""
         tool = self.__tool__()
-        return direct.run(tool, fitted(arguments or {}, tool, is_guessed=True))
+        return direct.run_blocking(tool, fit_arguments(arguments or {}, tool, is_guessed=True))
 
     def __tool__(self) -> Tool:
         """Returns the live tool below. It is made on first use, and again after the object was renamed or copied."""

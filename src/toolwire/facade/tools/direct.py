@@ -11,13 +11,13 @@ from typing import Any
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
-from toolwire.facade.given_calls import fitted
+from toolwire.facade.given_calls import fit_arguments
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import Ports
 from toolwire.invocation.postprocess import postprocess
-from toolwire.invocation.scope import Scope, ended
+from toolwire.invocation.scope import Scope, require_result
 from toolwire.invocation.validate import validate
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import default_runtime
@@ -26,26 +26,26 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
-def run(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+def run_blocking(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
     """Runs the call in this thread and returns its result; it blocks an event loop of this thread."""
     if not tool.is_async:
-        return step(_run(tool, arguments, _blocking_scope()))
+        return step(_run_call(tool, arguments, _blocking_scope()))
     return default_runtime().portal.run(lambda: run_async(tool, arguments))
 
 
 async def run_async(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
     """Runs the call on the running loop and returns its result; a sync tool runs in a worker thread."""
-    return await _run(tool, arguments, _asynchronous_scope())
+    return await _run_call(tool, arguments, _asynchronous_scope())
 
 
-async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolResult:
+async def _run_call(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolResult:
     started = time.perf_counter()
-    call = ToolCall(tool.name, fitted(arguments, tool))
+    call = ToolCall(tool.name, fit_arguments(arguments, tool))
     entry = Entry(name=tool.name, tool=tool, handle=tool)
     prepared = validate(call, entry, ())
     if isinstance(prepared, ToolResult):
         return prepared
-    result = postprocess(call, entry, ended(await attempt(prepared, scope, invoke)), sys.maxsize)
+    result = postprocess(call, entry, require_result(await attempt(prepared, scope, invoke)), sys.maxsize)
     return result.with_metadata(duration_ms=(time.perf_counter() - started) * 1000)
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.tool import Tool
-from toolwire.facade.driving import awaited, new_scope
-from toolwire.facade.given_calls import decoded_call
+from toolwire.facade.driving import async_scope, new_scope
+from toolwire.facade.given_calls import decode_call
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.tools.intake import entries_of
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.scope import Scope, ended
+from toolwire.invocation.scope import Scope, require_result
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import ToolCall
@@ -34,7 +34,7 @@ def fastmcp_tools() -> Any:
         return import_module("toolwire.mcp.values.fastmcp_tools")
 
 
-def exported(tool: Tool, registry: NamedTools | None) -> FastmcpTool:
+def export_tool(tool: Tool, registry: NamedTools | None) -> FastmcpTool:
     """Returns the tool for FastMCP. Its calls go down the path of the registry, or of one with this tool alone.
 
     Raises:
@@ -49,10 +49,10 @@ def exported(tool: Tool, registry: NamedTools | None) -> FastmcpTool:
 
     async def call(arguments: Mapping[str, Any]) -> ToolResult:
         now = scope()
-        given = decoded_call(ToolCall(entry.name, arguments, id=new_id("r")), now.tools)
-        return ended(await invoke(given, awaited(now)))
+        given = decode_call(ToolCall(entry.name, arguments, id=new_id("r")), now.tools)
+        return require_result(await invoke(given, async_scope(now)))
 
-    return to_fastmcp(entry.described, entry.name, call)
+    return to_fastmcp(entry.tool_view, entry.name, call)
 
 
 def _scope(tool: Tool, registry: NamedTools | None) -> Callable[[], Scope]:

@@ -16,7 +16,7 @@ from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
 from toolwire.facade.built_in.finding import ToolFinder
 from toolwire.facade.tools.base_tool import BaseTool
-from toolwire.facade.tools.reg_toolspec import marked_methods
+from toolwire.facade.tools.reg_toolspec import find_marked_methods
 from toolwire.protocols.tool_names import PROVIDER_NAME_LIMIT
 from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import DefinitionError, RegistrationError
@@ -48,7 +48,7 @@ def entries_of(
     """
     if prefix is not None:
         check_prefix(prefix, name, thing if methods is None else None)
-    handles = _handles(thing, name, prefix) if methods is None else _named(thing, methods, prefix)
+    handles = _handles(thing, name, prefix) if methods is None else _tools_of_methods(thing, methods, prefix)
     for handle, tool in handles:
         tool.verify()
         if not isinstance(handle, CodeExecutionTool | ToolFinder):
@@ -73,12 +73,12 @@ def entries_of(
 
 def _handles(thing: object, name: str | None, prefix: str | None) -> list[tuple[object, Tool]]:
     if isinstance(thing, type):
-        return [_made(thing)]
+        return [_make_instance(thing)]
     if hasattr(thing, "__tool__"):
         return [(thing, tool_of(thing))]
     if callable(thing):
         return [(thing, from_function(cast("Callable[..., Any]", thing), name=name))]
-    marked = marked_methods(type(thing))
+    marked = find_marked_methods(type(thing))
     if not marked:
         raise DefinitionError(
             f"{thing!r:.80} cannot be a tool: register a function, a ToolSpec, a BaseTool, or an instance whose tools "
@@ -87,13 +87,13 @@ def _handles(thing: object, name: str | None, prefix: str | None) -> list[tuple[
     return [_of_method(thing, method, options, prefix) for method, options in marked.items()]
 
 
-def _named(thing: object, methods: Iterable[str], prefix: str | None) -> list[tuple[object, Tool]]:
+def _tools_of_methods(thing: object, methods: Iterable[str], prefix: str | None) -> list[tuple[object, Tool]]:
     names = list(methods)
     if isinstance(methods, str) or not names:
         raise DefinitionError(f"methods={methods!r:.80}: write a list of names, methods=['read', 'write']")
     if isinstance(thing, type) or hasattr(thing, "__tool__") or inspect.isroutine(thing):
         raise DefinitionError(f"methods={names!r:.80} for {thing!r:.80}: only an instance has methods to name")
-    marked = marked_methods(type(thing))
+    marked = find_marked_methods(type(thing))
     for method in names:
         if not _is_method(thing, method):
             there = [one for one in dir(type(thing)) if not one.startswith("_") and _is_method(thing, one)]
@@ -107,11 +107,11 @@ def _named(thing: object, methods: Iterable[str], prefix: str | None) -> list[tu
 def _of_method(thing: object, method: str, options: Mapping[str, Any], prefix: str | None) -> tuple[object, Tool]:
     bound = getattr(thing, method)
     if prefix is not None:
-        options = {**options, "name": prefixed(prefix, options.get("name") or name_of(bound))}
+        options = {**options, "name": prefix_name(prefix, options.get("name") or name_of(bound))}
     return bound, from_function(bound, **options)
 
 
-def _made(kind: type) -> tuple[object, Tool]:
+def _make_instance(kind: type) -> tuple[object, Tool]:
     if not issubclass(kind, BaseTool):
         raise DefinitionError(f"{kind.__name__} is a class: register an instance of it, {kind.__name__}(...)")
     try:
@@ -153,7 +153,7 @@ def check_prefix(prefix: object, name: str | None, thing: object) -> None:
         )
 
 
-def prefixed(prefix: str, name: str) -> str:
+def prefix_name(prefix: str, name: str) -> str:
     """Returns the tool's name with the prefix and `_` before it.
 
     Raises:

@@ -40,7 +40,7 @@ def reg_toolspec(function: F | None = None, /, **options: Unpack[FunctionOptions
     return mark if function is None else mark(function)
 
 
-def marked_methods(kind: type, *, apart_from: type = object) -> dict[str, Mapping[str, Any]]:
+def find_marked_methods(kind: type, *, apart_from: type = object) -> dict[str, Mapping[str, Any]]:
     """Returns the options of each marked method of the class and its bases, by name, without those of `apart_from`.
 
     A method that overrides a marked one takes over its mark; None in its place removes the tool.

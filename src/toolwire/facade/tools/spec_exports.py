@@ -78,6 +78,6 @@ class SpecExports:
         Raises:
             ConfigurationError: The extra is not installed, or the registry does not have this tool.
         """
-        from toolwire.facade.tools.fastmcp_export import exported
+        from toolwire.facade.tools.fastmcp_export import export_tool
 
-        return exported(self._tool, registry)
+        return export_tool(self._tool, registry)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, Unpack
 
 from toolwire.definition.author_options import FunctionOptions, McpOptions, SchemaOptions
-from toolwire.definition.derived import shared_output_schema
+from toolwire.definition.derived import output_schema_of
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade.tools import direct
 from toolwire.facade.tools.spec_exports import SpecExports
@@ -282,7 +282,7 @@ class ToolSpec(SpecExports):
 
     def run(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Works as `exec`, with the arguments in one mapping."""
-        return direct.run(self._tool, arguments or {})
+        return direct.run_blocking(self._tool, arguments or {})
 
     # -- describing ---------------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ def _value(tool: Tool, result: ToolResult) -> Any:
 
 
 def _main_value(tool: Tool, result: ToolResult) -> Any:
-    schema = shared_output_schema(tool)
+    schema = output_schema_of(tool)
     if tool.is_wrapped_output or (schema is None and not isinstance(result.data, Mapping)):
         return result.data
     content = result.structured_content

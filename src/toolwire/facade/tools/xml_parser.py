@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolwire.protocols.tool_names import known_tools
+from toolwire.protocols.tool_names import as_known_tools
 from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.prompt import tool_instruction
 from toolwire.protocols.xml.render import result_block
@@ -55,7 +55,7 @@ class XMLToolCallParser:
         `ToolSpec.run` convert such `params` by the schema of the tool that they call. A `BaseTool` and `execute_tool`
         also convert a copy of them, such as `tool(**call.params)`.
         """
-        known = known_tools(tools)
+        known = as_known_tools(tools)
         read = read_xml(text, known, is_strict=strict)
         calls = [call if call.name in known.schemas else _as_written(call) for call in read.calls]
         unread = [problem for problem in read.problems if not problem.repaired]

@@ -79,7 +79,7 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
     if verifier is not None:
         middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth))]
         middleware += [Middleware(AuthContextMiddleware)]
-        endpoint = _protected(endpoint, access.auth)
+        endpoint = _require_auth(endpoint, access.auth)
     if access.auth is not None and access.auth.resource_server_url is not None:
         routes += create_protected_resource_routes(
             resource_url=access.auth.resource_server_url,
@@ -94,7 +94,7 @@ def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBa
     return BearerAuthBackend(verifier, resource_server_url=auth.resource_server_url if auth and is_checked else None)
 
 
-def _protected(endpoint: ASGIApp, auth: AuthSettings | None) -> RequireAuthMiddleware:
+def _require_auth(endpoint: ASGIApp, auth: AuthSettings | None) -> RequireAuthMiddleware:
     resource = None if auth is None else auth.resource_server_url
     metadata = None if resource is None else build_resource_metadata_url(resource)
     return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], metadata)

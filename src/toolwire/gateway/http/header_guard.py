@@ -29,7 +29,7 @@ class HttpGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refused = self._refused(scope["headers"])
+            refused = self._refusal_for(scope["headers"])
             if refused is not None:
                 await refused(scope, receive, send)
                 return
@@ -38,7 +38,7 @@ class HttpGuard:
             return
         await self._app(scope, receive, send)
 
-    def _refused(self, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+    def _refusal_for(self, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         found: dict[bytes, list[str]] = {name: [] for name in _SINGLE}
         for name, value in headers:
             if name.lower() in found:

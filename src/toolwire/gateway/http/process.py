@@ -54,10 +54,10 @@ async def drain(slots: Slots, drain_s: float) -> None:
     """Refuses new calls, and returns once none is under way or the time is over."""
     slots.close()
     until = time.monotonic() + drain_s
-    while slots.taken and time.monotonic() < until:  # noqa: ASYNC110 - calls end in several threads
+    while slots.in_use and time.monotonic() < until:  # noqa: ASYNC110 - calls end in several threads
         await asyncio.sleep(DRAIN_POLL_S)
-    if slots.taken:
-        _LOG.warning("%d calls were still under way after %g seconds, and are cancelled", slots.taken, drain_s)
+    if slots.in_use:
+        _LOG.warning("%d calls were still under way after %g seconds, and are cancelled", slots.in_use, drain_s)
 
 
 def run_http(

@@ -17,7 +17,7 @@ from toolwire.gateway.slots import SlotRefused, Slots
 _CLOSE = {"Connection": "close"}
 
 
-class _Refused(Exception):
+class _RequestRefused(Exception):
     """The body is not read. `response` says why."""
 
     def __init__(self, response: PlainTextResponse) -> None:
@@ -50,7 +50,7 @@ class WholeRequests:
             self._slots.take(owner)
         except _Gone:
             return
-        except _Refused as refused:
+        except _RequestRefused as refused:
             await refused.response(scope, receive, send)
             return
         except SlotRefused as refused:
@@ -88,16 +88,16 @@ class WholeRequests:
                 self._bodies.release(reading)
         if anyio.current_time() >= reading.deadline:
             said = f"The body of the request was not whole within {self._limits.body_s:g} s."
-            raise _Refused(PlainTextResponse(said, 408, _CLOSE))
+            raise _RequestRefused(PlainTextResponse(said, 408, _CLOSE))
         said = "The server holds too many bytes of unfinished requests. This one gave way to a newer one."
-        raise _Refused(PlainTextResponse(said, 503, _CLOSE))
+        raise _RequestRefused(PlainTextResponse(said, 503, _CLOSE))
 
 
-def _too_long(limits: ServerLimits) -> _Refused:
+def _too_long(limits: ServerLimits) -> _RequestRefused:
     # Without `Connection: close`: the connection stays for the rest of the body, because closing it at once could
     # take this answer from the client.
     said = f"The body of the request has more than {limits.body_bytes:,} bytes."
-    return _Refused(PlainTextResponse(said, 413))
+    return _RequestRefused(PlainTextResponse(said, 413))
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -12,7 +12,7 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.texts.outside_texts import told_text
+from toolwire.definition.texts.outside_texts import clean_text
 from toolwire.gateway.clients import Clients, connection_of, owner_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.server_limits import STREAMS, ServerLimits
@@ -32,7 +32,7 @@ RESOURCE_NOT_FOUND = -32002
 """The error of the handshake protocols for an unknown resource. The later one has -32602 in its place."""
 
 
-class PassingOn:
+class OfferHandlers:
     """The handlers of one server of the SDK."""
 
     def __init__(
@@ -63,7 +63,7 @@ class PassingOn:
             MCPError: The resource is unknown, or the request failed.
         """
         target = await self._upstreams.resource(await self._session(context), params.uri)
-        answer = await self._asked(context, target, READ, {"uri": target.own}, params, {"uri": params.uri})
+        answer = await self._send_request(context, target, READ, {"uri": target.own}, params, {"uri": params.uri})
         if isinstance(answer, types.InputRequiredResult):
             return answer
         # How long others may keep it is for the server of this client to say.
@@ -83,7 +83,7 @@ class PassingOn:
         """
         target = await self._upstreams.prompt(await self._session(context), params.name)
         given = {"name": target.own} | ({} if params.arguments is None else {"arguments": params.arguments})
-        answer = await self._asked(context, target, GET, given, params, {"name": params.name})
+        answer = await self._send_request(context, target, GET, given, params, {"name": params.name})
         return answer if isinstance(answer, types.InputRequiredResult) else types.GetPromptResult.model_validate(answer)
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -101,7 +101,7 @@ class PassingOn:
             own = ref.model_copy(update={"uri": target.own})
         asked = params.model_copy(update={"ref": own, "meta": None})
         given = asked.model_dump(by_alias=True, mode="json", exclude_none=True)
-        answer = await self._asked(context, target, COMPLETE, given, None, {})
+        answer = await self._send_request(context, target, COMPLETE, given, None, {})
         assert not isinstance(answer, types.InputRequiredResult)
         return types.CompleteResult.model_validate(answer)
 
@@ -140,12 +140,12 @@ class PassingOn:
         wanted = params.notifications.resource_subscriptions or []
         if not wanted:
             return await handler(context, params)
-        async with self._heard(context, wanted) as heard:
+        async with self._listen_to(context, wanted) as heard:
             notifications = params.notifications.model_copy(update={"resource_subscriptions": heard or None})
             return await handler(context, params.model_copy(update={"notifications": notifications}))
 
     @asynccontextmanager
-    async def _heard(self, context: Context, uris: list[str]) -> AsyncGenerator[list[str]]:
+    async def _listen_to(self, context: Context, uris: list[str]) -> AsyncGenerator[list[str]]:
         session, listener, heard = await self._session(context), object(), list[str]()
         owner = owner_of(context.request)
         async with AsyncExitStack() as stack:
@@ -161,7 +161,7 @@ class PassingOn:
     async def _session(self, context: Context) -> Session:
         return await self._clients.requests_of(await self._clients.of(context))
 
-    async def _asked(
+    async def _send_request(
         self,
         context: Context,
         target: Target,
@@ -187,4 +187,4 @@ def _error(result: ToolResult, named: Mapping[str, str], *, is_modern: bool) -> 
     code, own = types.INTERNAL_ERROR, result.metadata.get(SERVER_ERROR)
     if own in (types.INVALID_PARAMS, RESOURCE_NOT_FOUND):
         code = types.INVALID_PARAMS if is_modern else own
-    return MCPError(code, told_text(result.error or ""), data={**named, FAILURE_META: failure_of(result)})
+    return MCPError(code, clean_text(result.error or ""), data={**named, FAILURE_META: failure_of(result)})

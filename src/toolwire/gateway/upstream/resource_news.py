@@ -16,13 +16,13 @@ from mcp_types import INTERNAL_ERROR
 
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
-from toolwire.mcp.offered.passed_on import PassedOn
+from toolwire.mcp.offered.passed_on import ServerOffers
 
 _LOG = logging.getLogger("toolwire.gateway")
 
 
 @dataclass(slots=True, eq=False)
-class _Heard:
+class _Subscription:
     """A resource whose changes are wanted."""
 
     target: Target
@@ -31,15 +31,15 @@ class _Heard:
 
 
 class ResourceNews:
-    """The subscriptions of the clients of one server. All but `_updated` is used on the server's loop."""
+    """The subscriptions of the clients of one server. All but `_note_update` is used on the server's loop."""
 
     def __init__(self, upstreams: Upstreams, each: int) -> None:
         """`each` bounds the subscriptions of one owner at one server. The server's client bounds its resources."""
         self._upstreams = upstreams
         self._slots: dict[str, Slots] = defaultdict(lambda: Slots(sys.maxsize, "subscription", "open", each=each))
-        self._heard: dict[str, _Heard] = {}
+        self._subscriptions: dict[str, _Subscription] = {}
         self._pending: dict[str, None] = {}
-        upstreams.watch(self._updated)
+        upstreams.watch(self._note_update)
 
     async def add(self, uri: str, target: Target, listener: object, owner: str | None) -> None:
         """Adds a listener. The first one of a URI subscribes at its server.
@@ -62,13 +62,13 @@ class ResourceNews:
 
     async def _listen(self, uri: str, target: Target, listener: object, owner: str | None) -> bool:
         """Adds a listener, which has its slot. Returns False if it is there already."""
-        heard = self._heard.get(uri)
+        heard = self._subscriptions.get(uri)
         if heard is None:
             await asyncio.wrap_future(target.server.subscribe(target.own, is_wanted=True))
-            if uri in self._heard:
+            if uri in self._subscriptions:
                 # Another one was first meanwhile.
                 target.server.subscribe(target.own, is_wanted=False)
-            heard = self._heard.setdefault(uri, _Heard(target))
+            heard = self._subscriptions.setdefault(uri, _Subscription(target))
         if listener in heard.listeners:
             return False
         if isinstance(listener, Connection):
@@ -78,28 +78,28 @@ class ResourceNews:
 
     async def remove(self, uri: str, listener: object) -> None:
         """Removes a listener. The last one of a URI ends the subscription."""
-        heard = self._heard.get(uri)
+        heard = self._subscriptions.get(uri)
         if heard is None or listener not in heard.listeners:
             return
         self._slots[heard.target.server.server].give_back(heard.listeners.pop(listener))
         if not heard.listeners:
-            del self._heard[uri]
+            del self._subscriptions[uri]
             # The client does not wait for a server that is slow. One that was removed must not be connected again.
             if self._upstreams.has(heard.target.server):
                 heard.target.server.subscribe(heard.target.own, is_wanted=False)
 
-    def changed(self) -> Iterator[tuple[str, list[Connection]]]:
+    def take_changes(self) -> Iterator[tuple[str, list[Connection]]]:
         """Gives each URI that changed since the last look, with the connections of the handshake protocols."""
         self._follow()
         while self._pending:
             uri, _ = self._pending.popitem()
-            heard = self._heard.get(uri)
+            heard = self._subscriptions.get(uri)
             if heard is not None:
                 yield uri, [one for one in heard.listeners if isinstance(one, Connection)]
 
     def _follow(self) -> None:
         """Subscribes again at each server that was replaced, as a changed entry of a configuration does."""
-        for uri, heard in self._heard.items():
+        for uri, heard in self._subscriptions.items():
             server = self._upstreams.find(heard.target.server.server)
             if server is not None and server is not heard.target.server:
                 heard.target = replace(heard.target, server=server)
@@ -108,19 +108,19 @@ class ResourceNews:
                 # What changed meanwhile is not sent again.
                 self._pending[uri] = None
 
-    def _note_refusal(self, uri: str, heard: _Heard, subscribed: asyncio.Future[None]) -> None:
+    def _note_refusal(self, uri: str, heard: _Subscription, subscribed: asyncio.Future[None]) -> None:
         """Ends a subscription that the new server refused, so that the next listener is told of the refusal."""
         if subscribed.cancelled() or (error := subscribed.exception()) is None:
             return
         said = str(error) or type(error).__name__
         _LOG.warning("the subscription to the resource %.200r ended: its server was replaced, and says: %s", uri, said)
-        if self._heard.get(uri) is heard:
-            del self._heard[uri]
+        if self._subscriptions.get(uri) is heard:
+            del self._subscriptions[uri]
             for owner in heard.listeners.values():
                 self._slots[heard.target.server.server].give_back(owner)
 
-    def _updated(self, server: PassedOn, own: str) -> None:
+    def _note_update(self, server: ServerOffers, own: str) -> None:
         """Notes a change, in any thread. A server may name a part of the resource."""
-        for uri, heard in list(self._heard.items()):
+        for uri, heard in list(self._subscriptions.items()):
             if heard.target.server is server and own.startswith(heard.target.own):
                 self._pending[uri] = None

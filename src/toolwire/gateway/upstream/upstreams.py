@@ -17,26 +17,26 @@ from mcp.shared.exceptions import MCPError
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.naming import NAME_LIMIT
-from toolwire.definition.texts.outside_texts import told_text
+from toolwire.definition.texts.outside_texts import clean_text
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.gateway.served_names import served_name
+from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, URI_CHARACTERS
 from toolwire.mcp.client_limits import OFFER_CHARACTERS
 from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKind
-from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, PassedOn
+from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, ServerOffers
 from toolwire.session.session import Session
 from toolwire.vocabulary.errors import DefinitionError
 
 _LOG = logging.getLogger("toolwire.gateway")
 
-Updated = Callable[[PassedOn, str], None]
+Updated = Callable[[ServerOffers, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """A resource or prompt of one server."""
 
-    server: PassedOn
+    server: ServerOffers
     own: str
     """The server's own URI or name."""
     prefix: str = ""
@@ -49,26 +49,26 @@ class Upstreams:
     def __init__(self, beside: Catalogue, toolkit: Toolkit) -> None:
         """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made."""
         self.toolkit = toolkit
-        self._beside = beside
-        self._servers: dict[str, PassedOn] = {}
+        self._server_requests = beside
+        self._servers: dict[str, ServerOffers] = {}
         self._updated: list[Updated] = []
         self.resources_revision = self.prompts_revision = 0
         """Numbers that grow with each change of the lists."""
 
     def follow(self) -> None:
         """Takes over servers that were added or removed."""
-        entries = list(self._beside)
+        entries = list(self._server_requests)
         for entry in entries:
             # Drawing the same again changes nothing.
-            self.toolkit.draw(self._beside, entry.name)
-        found = {server.server: server for entry in entries if isinstance(server := entry.handle, PassedOn)}
+            self.toolkit.draw(self._server_requests, entry.name)
+        found = {server.server: server for entry in entries if isinstance(server := entry.handle, ServerOffers)}
         if found == self._servers:
             return
         for name, server in found.items():
             if self._servers.get(name) is not server:
-                server.watch(self._changed, lambda uri, server=server: self._tell_updated(server, uri))
+                server.watch(self._note_changes, lambda uri, server=server: self._tell_updated(server, uri))
         self._servers = found
-        self._changed(frozenset((RESOURCES, TEMPLATES, PROMPTS)))
+        self._note_changes(frozenset((RESOURCES, TEMPLATES, PROMPTS)))
 
     def serves(self, capability: Capability) -> bool:
         """True if one of the servers has the capability, and its requests can be passed on."""
@@ -77,14 +77,14 @@ class Upstreams:
         return any(
             server.serves(capability)
             for name, server in self._servers.items()
-            if self._beside.find(f"{name}/{method}") is not None
+            if self._server_requests.find(f"{name}/{method}") is not None
         )
 
-    def has(self, server: PassedOn) -> bool:
+    def has(self, server: ServerOffers) -> bool:
         """True if the server is one of these still."""
         return self.find(server.server) is server
 
-    def find(self, name: str) -> PassedOn | None:
+    def find(self, name: str) -> ServerOffers | None:
         """Returns the server that has the name now."""
         return self._servers.get(name)
 
@@ -103,14 +103,14 @@ class Upstreams:
         return await self._told_resources(TEMPLATES, "uri_template", client)
 
     async def _told_resources(self, kind: OfferKind, field: str, client: Session) -> list[Any]:
-        offered = await self._offered(kind, client)
+        offered = await self._list_offers(kind, client)
         told = [told_resource(server, one, field) for server, entries in offered for one in entries]
         return [one for one in told if one is not None]
 
     async def prompts(self, client: Session) -> list[types.Prompt]:
         """Returns the prompts that a client sees. The first of two with one served name counts."""
         found: dict[str, types.Prompt] = {}
-        for server, entries in await self._offered(PROMPTS, client):
+        for server, entries in await self._list_offers(PROMPTS, client):
             for one in entries:
                 name = _prompt_name(server, one.name)
                 if name is None:
@@ -130,20 +130,20 @@ class Upstreams:
             MCPError: -32602: the client sees no server with it, several servers have it, or it is too long.
         """
         _check_length("URI", uri, URI_CHARACTERS)
-        shown = self._shown(READ, client)
+        shown = self._visible_servers(READ, client)
         for server in shown:
             prefix = _prefix(server)
             if uri.startswith(prefix):
                 return Target(server, uri[len(prefix) :], prefix)
         if any(uri.startswith(_prefix(server)) for server in self._servers.values()):
             # It is that of a hidden server. No other one must hear of it.
-            raise _unknown("resource", uri, (), {"uri": uri})
+            raise _error_for_unknown("resource", uri, (), {"uri": uri})
         found = await self._owners(client, uri, is_template=is_template)
         # A server may have resources that it does not list.
         owners = found or (shown if len(shown) == 1 else [])
         if len(owners) != 1:
             names = [f"{_prefix(server)}{uri}" for server in owners]
-            raise _unknown("resource", uri, names, {"uri": uri})
+            raise _error_for_unknown("resource", uri, names, {"uri": uri})
         return Target(owners[0], uri)
 
     async def prompt(self, client: Session, name: str) -> Target:
@@ -153,7 +153,7 @@ class Upstreams:
             MCPError: -32602: the client sees no server with it, several servers have it, or it is too long.
         """
         _check_length("name", name, GIVEN_NAME_CHARACTERS)
-        offered = await self._offered(PROMPTS, client)
+        offered = await self._list_offers(PROMPTS, client)
         for server, entries in offered:
             for one in entries:
                 if _prompt_name(server, one.name) == name:
@@ -161,15 +161,15 @@ class Upstreams:
         owners = [server for server, entries in offered if any(one.name == name for one in entries)]
         if len(owners) != 1:
             names = [_prompt_name(server, name) or "" for server in owners]
-            raise _unknown("prompt", name, names, {"name": name})
+            raise _error_for_unknown("prompt", name, names, {"name": name})
         return Target(owners[0], name)
 
-    async def _owners(self, client: Session, uri: str, *, is_template: bool) -> list[PassedOn]:
+    async def _owners(self, client: Session, uri: str, *, is_template: bool) -> list[ServerOffers]:
         """Returns the servers that list the URI, or else those with a template that begins as it does."""
-        templates = await self._offered(TEMPLATES, client)
+        templates = await self._list_offers(TEMPLATES, client)
         if is_template:
             return [server for server, entries in templates if any(one.uri_template == uri for one in entries)]
-        listed = await self._offered(RESOURCES, client)
+        listed = await self._list_offers(RESOURCES, client)
         exact = [server for server, entries in listed if any(one.uri == uri for one in entries)]
         # A template is a stranger's pattern: only the text before its first variable is compared.
         return exact or [
@@ -178,49 +178,49 @@ class Upstreams:
             if any((start := one.uri_template.partition("{")[0]) and uri.startswith(start) for one in entries)
         ]
 
-    def _shown(self, method: str, client: Session) -> list[PassedOn]:
+    def _visible_servers(self, method: str, client: Session) -> list[ServerOffers]:
         """Returns the servers to which a client may send such a request. The first of two with one prefix counts."""
         self.follow()
         seen = {tool.name for tool in client.tools}
-        found: dict[str, PassedOn] = {}
+        found: dict[str, ServerOffers] = {}
         for name, server in self._servers.items():
             if f"{name}/{method}" in seen and found.setdefault(_prefix(server), server) is not server:
                 _LOG.warning("the resources and prompts of %r are not served: its name is like that of another", name)
         return list(found.values())
 
-    async def _offered(self, kind: OfferKind, client: Session) -> list[tuple[PassedOn, tuple[Any, ...]]]:
-        shown = self._shown(GET if kind is PROMPTS else READ, client)
-        lists = await asyncio.gather(*(asyncio.wrap_future(server.offered(kind)) for server in shown))
+    async def _list_offers(self, kind: OfferKind, client: Session) -> list[tuple[ServerOffers, tuple[Any, ...]]]:
+        shown = self._visible_servers(GET if kind is PROMPTS else READ, client)
+        lists = await asyncio.gather(*(asyncio.wrap_future(server.list_offers(kind)) for server in shown))
         return list(zip(shown, lists, strict=True))
 
     # -- news -------------------------------------------------------------------------------------------------------
 
-    def _changed(self, kinds: frozenset[OfferKind]) -> None:
+    def _note_changes(self, kinds: frozenset[OfferKind]) -> None:
         if kinds & {RESOURCES, TEMPLATES}:
             self.resources_revision += 1
         if PROMPTS in kinds:
             self.prompts_revision += 1
 
-    def _tell_updated(self, server: PassedOn, uri: str) -> None:
+    def _tell_updated(self, server: ServerOffers, uri: str) -> None:
         if self.has(server):
             for updated in tuple(self._updated):
                 updated(server, uri)
 
 
-def _prefix(server: PassedOn) -> str:
+def _prefix(server: ServerOffers) -> str:
     """Returns the text before the server's URIs. It is a scheme, which has no capital letters and no `_`."""
     return f"{server.server.lower().replace('_', '.')}+"
 
 
-def _prompt_name(server: PassedOn, own: str) -> str | None:
+def _prompt_name(server: ServerOffers, own: str) -> str | None:
     """Returns the served name of a prompt; None for a name that is empty, too long or has hidden characters."""
     try:
-        return served_name(f"{server.server}/{own}") if own else None
+        return client_safe_name(f"{server.server}/{own}") if own else None
     except DefinitionError:
         return None
 
 
-def told_resource(server: PassedOn, offer: Any, field: str) -> Any:
+def told_resource(server: ServerOffers, offer: Any, field: str) -> Any:
     """Returns a resource or template with its served URI in the field; None for one that cannot be shown.
 
     A warning says why.
@@ -228,7 +228,7 @@ def told_resource(server: PassedOn, offer: Any, field: str) -> Any:
     uri = f"{_prefix(server)}{getattr(offer, field)}"
     if not _can_be_told(server.server, offer, uri):
         return None
-    return offer.model_copy(update={"name": told_text(offer.name), **_offer_texts(offer), field: uri})
+    return offer.model_copy(update={"name": clean_text(offer.name), **_offer_texts(offer), field: uri})
 
 
 def told_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
@@ -255,7 +255,7 @@ def _can_be_told(server: str, offer: Any, words: str) -> bool:
 
 def _offer_texts(offer: Any) -> dict[str, str | None]:
     texts = {"title": offer.title, "description": offer.description}
-    return {key: None if text is None else told_text(text) for key, text in texts.items()}
+    return {key: None if text is None else clean_text(text) for key, text in texts.items()}
 
 
 def _check_length(what: str, text: str, limit: int) -> None:
@@ -263,7 +263,7 @@ def _check_length(what: str, text: str, limit: int) -> None:
         raise MCPError(types.INVALID_PARAMS, f"The {what} is longer than {limit:,} characters")
 
 
-def _unknown(what: str, name: str, several: Iterable[str], data: dict[str, Any]) -> MCPError:
+def _error_for_unknown(what: str, name: str, several: Iterable[str], data: dict[str, Any]) -> MCPError:
     names = list(several)
     if names:
         told = f"Several servers have the {what} {name!r:.200}: write one of {', '.join(names)!s:.1000}"

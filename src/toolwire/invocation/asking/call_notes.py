@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.invocation.ports import Ledger
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
-from toolwire.vocabulary.values import canonical, plain
+from toolwire.vocabulary.values import canonical, plain_value
 
 NOTE_LIMIT_BYTES = 65_536
 """Maximum size of one note as JSON. A long reply of a model fits."""
@@ -37,7 +37,7 @@ class CallNotes:
             ConfigurationError: The value is not JSON or too long, or the call has too many notes.
         """
         try:
-            kept = plain(value)
+            kept = plain_value(value)
             size = len(canonical(kept).encode("utf-8", "replace"))
         except Unrepresentable as error:
             raise ConfigurationError(f"context.note(...): the value is not JSON: {error}") from error

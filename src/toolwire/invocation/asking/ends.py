@@ -8,7 +8,7 @@ from toolwire.vocabulary.questions import QUESTIONS_LIMIT, QuestionDeclined
 from toolwire.vocabulary.results import ToolResult
 
 
-def declined(call: ToolCall, error: QuestionDeclined) -> ToolResult:
+def failure_of_declined(call: ToolCall, error: QuestionDeclined) -> ToolResult:
     """Returns the failure of a tool that left a declined question to its caller."""
     return ToolResult.failed(
         "denied",

@@ -33,7 +33,7 @@ class PauseClock:
             if not self._open:
                 self._ended_s += time.monotonic() - self._since
 
-    def moved(self, limit: float) -> float:
+    def extend_limit(self, limit: float) -> float:
         """Returns the end of a time limit after the waits so far."""
         with self._lock:
             later = limit + self._ended_s

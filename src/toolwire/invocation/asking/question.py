@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import NO_ANSWER, accepted, decided, is_late, new_request
+from toolwire.invocation.ask import NO_ANSWER, accept_or_deny, ask_for_decision, is_late, new_request
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock
@@ -24,7 +24,7 @@ from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
 from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
-from toolwire.vocabulary.values import digest, plain
+from toolwire.vocabulary.values import digest, plain_value
 
 
 class Questions:
@@ -61,7 +61,7 @@ class Questions:
 
     def put(self, question: Question) -> Any:
         """Asks for the tool: returns a coroutine of the answer, or the answer itself in a sync tool."""
-        schema = checked_schema(question)
+        schema = answer_schema_of(question)
         core = partial(self._answer, next(self._ordinals), question.message, schema)
         if self._start is None:
             return core()
@@ -115,8 +115,8 @@ class Questions:
         """
         self._is_stopped = False
         try:
-            schemas = {name: checked_schema(question) for name, question in wanted.questions.items()}
-            state = plain(wanted.state)
+            schemas = {name: answer_schema_of(question) for name, question in wanted.questions.items()}
+            state = plain_value(wanted.state)
         except (ConfigurationError, Unrepresentable) as error:
             self.outcome = wrong_round(self._call, error)
             return
@@ -131,7 +131,7 @@ class Questions:
         """Asks all questions of the round. If one of them waits, the others are asked all the same."""
         decisions: dict[str, tuple[ApprovalRequest, Decision]] = {}
         for number, (name, message) in enumerate(found.messages.items(), found.first):
-            with suppress(Interrupted), self._paused():
+            with suppress(Interrupted), self._pause_clocks():
                 wanted = self._request(number, message, found.schemas[name], name)
                 decisions[name] = await self._decision(number, wanted, self._scope.ledger)
             if self.outcome is not None and not isinstance(self.outcome, Pending):
@@ -140,7 +140,7 @@ class Questions:
             return
         await self._use((request for request, _ in decisions.values()), self._scope.ledger)
         self.answers = {
-            name: plain(decision.answer)
+            name: plain_value(decision.answer)
             if decision.verdict == "answer"
             else QuestionDeclined(request.question, decision.reason)
             for name, (request, decision) in decisions.items()
@@ -152,16 +152,16 @@ class Questions:
         # A server that waits for the answer cannot be asked again after a crash, so nothing may lead back to here.
         ledger = None if self._asker else self._scope.ledger
         try:
-            with self._paused():
+            with self._pause_clocks():
                 request, decision = await self._decision(number, self._request(number, message, schema), ledger)
                 await self._use([request], ledger)
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._fail_record(error) from error
         if decision.verdict == "answer":
-            return plain(decision.answer)
+            return plain_value(decision.answer)
         raise QuestionDeclined(request.question, decision.reason)
 
-    async def made(self, calling: Coroutine[Any, Any, Outcome]) -> ToolResult:
+    async def await_call(self, calling: Coroutine[Any, Any, Outcome]) -> ToolResult:
         """Awaits a call that the tool makes, and returns its result.
 
         The tool ends here if the call waits for a person, or differs from the one on record.
@@ -173,7 +173,7 @@ class Questions:
         except BoundValueError:
             raise
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._fail_record(error) from error
         finally:
             self._calls.discard(under_way)
             under_way.set_result(None)
@@ -189,15 +189,15 @@ class Questions:
         None of them may run on when the run is suspended.
         """
         for under_way in tuple(self._calls) if isinstance(self.outcome, Pending) else ():
-            await self._scope.ports.arrived(under_way)
+            await self._scope.ports.wait_for(under_way)
 
-    def _failed(self, error: Exception) -> Interrupted:
+    def _fail_record(self, error: Exception) -> Interrupted:
         # The record failed: the tool must not catch that and go on.
         self.error = self.error or error
         return Interrupted()
 
     @contextmanager
-    def _paused(self) -> Generator[None]:
+    def _pause_clocks(self) -> Generator[None]:
         for clock in self.clocks:
             clock.begin()
         try:
@@ -208,7 +208,7 @@ class Questions:
 
     async def _use(self, requests: Iterable[ApprovalRequest], ledger: Ledger | None) -> None:
         if ledger is not None:
-            await self._scope.ports.arrived(ledger.use_answers([request.id for request in requests]))
+            await self._scope.ports.wait_for(ledger.use_answers([request.id for request in requests]))
 
     async def _decision(
         self, number: int, wanted: ApprovalRequest, ledger: Ledger | None
@@ -219,17 +219,17 @@ class Questions:
             self.leave(too_many(call))
         request, decision = wanted, None
         if ledger is not None:
-            request, decision = await scope.ports.arrived(ledger.ask(wanted))
+            request, decision = await scope.ports.wait_for(ledger.ask(wanted))
             if (request.kind, request.arguments_digest) != (wanted.kind, wanted.arguments_digest):
                 self.leave(other_question(call, request.id))
         why = NO_ANSWER
         if decision is not None:
-            decision = accepted(decision, request, scope)
+            decision = accept_or_deny(decision, request, scope)
         elif not is_late(request, scope):
             tell_asked(request, call, scope)
-            decision, why = await decided(request, scope, ledger)
+            decision, why = await ask_for_decision(request, scope, ledger)
         if decision is None and self._asker and (ledger is None or not self._scope.can_suspend):
-            decision = await self._refused(request, why, ledger)
+            decision = await self._decline(request, why, ledger)
         if decision is None:
             self._leave_unanswered(request, why)
         tell_decided(request, decision, call, scope)
@@ -237,12 +237,12 @@ class Questions:
             self._stop_run(decision)
         return request, decision
 
-    async def _refused(self, request: ApprovalRequest, why: str, ledger: Ledger | None) -> Decision:
+    async def _decline(self, request: ApprovalRequest, why: str, ledger: Ledger | None) -> Decision:
         """Declines a server's question in the place of a person, so that the server can end its work."""
         self._warn_of_nobody(request, why)
         seen = request.arguments_digest
         refusal = Decision(verdict="deny", reason=why, request_id=request.id, seen_arguments_digest=seen)
-        return refusal if ledger is None else await self._scope.ports.arrived(ledger.decide(request, refusal))
+        return refusal if ledger is None else await self._scope.ports.wait_for(ledger.decide(request, refusal))
 
     def _leave_unanswered(self, request: ApprovalRequest, why: str) -> NoReturn:
         call, data = self._call, {"request_id": request.id}
@@ -306,7 +306,7 @@ class _Round:
 _BEFORE = "It stopped there, and may have done a part of its work. Tell the user that a person has to answer."
 
 
-def checked_schema(question: Question) -> dict[str, Any]:
+def answer_schema_of(question: Question) -> dict[str, Any]:
     """Returns the schema of the answer as plain JSON.
 
     Raises:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.invocation.asking.question import Questions
-from toolwire.invocation.fold import Produced
+from toolwire.invocation.fold import CallOutput
 from toolwire.invocation.inner.own_tools import below
-from toolwire.invocation.record import recorded
+from toolwire.invocation.record import arguments_for_record
 from toolwire.invocation.scope import Path, Run, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.calls import ToolCall
@@ -24,7 +24,7 @@ def context_of(
     scope: Scope,
     invoke: Path,
     deadline: float | None,
-    produced: Produced,
+    produced: CallOutput,
     questions: Questions,
 ) -> CallContext:
     """Returns the context of one pass of the tool."""
@@ -38,7 +38,7 @@ def context_of(
             scope,
             run_id=scope.run_id or call.id,
             run=run,
-            deadline=None if deadline is None else questions.clock.moved(deadline),
+            deadline=None if deadline is None else questions.clock.extend_limit(deadline),
             end=None,
             variables=None,
             # The tool reads the whole result. Its own is bounded for the model.
@@ -60,7 +60,7 @@ def context_of(
         async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
             prepared.is_composite = True
             child = ToolCall(name, arguments, id=f"{call.id}/{next(numbers)}", parent=call.id)
-            return await questions.made(invoke(child, inner()))
+            return await questions.await_call(invoke(child, inner()))
 
         return CallContext(
             call_id=call.id,
@@ -73,7 +73,7 @@ def context_of(
             notes=lambda: questions.notes.values,
             answers=questions.answers,
             state=questions.state,
-            idempotency_key=_key(prepared, scope),
+            idempotency_key=_key_for_call(prepared, scope),
             scope=inner,
             using=lambda tools, agent: context_in(below(inner, tools, agent)),
         )
@@ -81,8 +81,8 @@ def context_of(
     return context_in(inside)
 
 
-def _key(prepared: Prepared, scope: Scope) -> str:
+def _key_for_call(prepared: Prepared, scope: Scope) -> str:
     if prepared.idempotency_key or not prepared.entry.tool.effects.has_key:
         return prepared.idempotency_key
     run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
-    return idempotency_key(run_id, prepared.call.id, digest(recorded(prepared, scope)))
+    return idempotency_key(run_id, prepared.call.id, digest(arguments_for_record(prepared, scope)))

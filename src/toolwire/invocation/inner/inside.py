@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("toolwire.calls")
 
 
-class Inside:
+class InnerCalls:
     """The access of a composite tool to its own call, to the tools it may call, and to the path."""
 
     __slots__ = ("_invoke", "_run", "_scope", "call", "started_at")
@@ -51,12 +51,12 @@ class Inside:
         return self._scope.can_suspend
 
     @property
-    def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
+    def earlier_steps(self) -> Sequence[tuple[Step, ToolResult]]:
         """The calls that ended in an earlier pass, in the order in which they ended.
 
         Reading them adds the labels of their results to the run, because the tool receives the results again.
         """
-        found = () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
+        found = () if self._scope.ledger is None else self._scope.ledger.steps_below(self.call.id)
         for one, result in found:
             read_again(one.tool, result, self._scope, one.given)
         return found
@@ -87,14 +87,14 @@ class Inside:
         return self._scope.ports.is_blocking
 
     @property
-    def answers_later(self) -> bool:
+    def has_deferred(self) -> bool:
         """True if calls of some of these tools need an event loop or give a future."""
-        return self._scope.tools.answers_later or self._is_loop_needed
+        return self._scope.tools.has_deferred or self._is_loop_needed
 
-    def is_later(self, name: str) -> bool:
+    def is_call_deferred(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
         entry = self._scope.tools.find(name)
-        is_own = entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+        is_own = entry is not None and (entry.is_deferred or entry.tool.context_parameter is not None)
         return is_own or self._is_loop_needed
 
     @property
@@ -129,11 +129,11 @@ class Inside:
         return self._scope.result_limit_bytes
 
     @property
-    def ended_by(self) -> str:
+    def ending_call_id(self) -> str:
         """The id of the call by which the model ended the turn; empty until then."""
         return "" if self._scope.end is None else self._scope.end.call_id
 
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]:
+    def async_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]:
         """Returns a coroutine function that makes calls of one run. Each call takes the whole path.
 
         None in place of an outcome: `end_calls` was called before, and nothing ran.

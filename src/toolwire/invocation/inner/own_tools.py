@@ -46,7 +46,7 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
         if joined is None or joined[0] is not over.policy or joined[1] is not own.policy:
             # Rules that a person keeps for one session must not count for other users of the registry.
             child = own.policy.for_session()
-            for rule in over.policy.remembered:
+            for rule in over.policy.rules_of_decisions:
                 child.restore(rule)
             joined = (over.policy, own.policy, JoinedPolicy(over.policy, child, over.caller))
         return replace(

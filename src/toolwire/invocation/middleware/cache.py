@@ -27,7 +27,7 @@ RESULT_LIMIT_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedResult:
     result: ToolResult
     tool: Tool
     """Keeps the tool alive, so that no other tool gets its identity."""
@@ -71,23 +71,23 @@ class Cache:
         self._result_limit_bytes = result_limit_bytes
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._results: OrderedDict[_Key, _CachedResult] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._results)
 
     def clear(self) -> None:
         """Drops all results."""
         with self._lock:
-            self._kept.clear()
+            self._results.clear()
 
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
-        key = _key(call)
+        key = _cache_key(call)
         if key is None:
             return await call_next(call)
         known = self._find(key)
         if known is not None:
-            return _copied(known, call).with_metadata(is_cached=True)
+            return _copy_for(known, call).with_metadata(is_cached=True)
         result = await call_next(call)
         if result.success:
             self._keep(key, call, result)
@@ -95,30 +95,30 @@ class Cache:
 
     def _find(self, key: _Key) -> ToolResult | None:
         with self._lock:
-            kept = self._kept.get(key)
+            kept = self._results.get(key)
             if kept is None:
                 return None
             if self._clock() - kept.at >= self._ttl_s:
-                del self._kept[key]
+                del self._results[key]
                 return None
-            self._kept.move_to_end(key)
+            self._results.move_to_end(key)
             return kept.result
 
     def _keep(self, key: _Key, call: PreparedCall, result: ToolResult) -> None:
         try:
             if len(result.text.encode("utf-8", "replace")) > self._result_limit_bytes:
                 return
-            kept = _Kept(_copied(result, call), call.prepared.entry.tool, self._clock())
+            kept = _CachedResult(_copy_for(result, call), call.prepared.entry.tool, self._clock())
         except Exception:  # noqa: BLE001 - an owner's object that cannot be shown or copied is not kept
             return
         with self._lock:
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._entries_limit:
-                self._kept.popitem(last=False)
+            self._results[key] = kept
+            self._results.move_to_end(key)
+            while len(self._results) > self._entries_limit:
+                self._results.popitem(last=False)
 
 
-def _key(call: PreparedCall) -> _Key | None:
+def _cache_key(call: PreparedCall) -> _Key | None:
     """Returns the key of a call, or None if the call must be made."""
     tool, effects = call.prepared.entry.tool, call.effects
     is_read = effects.idempotent == "natural" and effects.kinds == _READ
@@ -133,7 +133,7 @@ def _key(call: PreparedCall) -> _Key | None:
     return id(tool), call.tool_digest, arguments, call.caller.principal, call.caller.tenant
 
 
-def _copied(result: ToolResult, call: PreparedCall) -> ToolResult:
+def _copy_for(result: ToolResult, call: PreparedCall) -> ToolResult:
     """Returns a copy of the result for another call. The copy shares no mutable object."""
     data, metadata, blocks = copy.deepcopy((result.data, dict(result.metadata), result.blocks))
     return ToolResult(True, data, None, metadata, content=blocks, call=call.call)

@@ -10,7 +10,12 @@ from typing import ClassVar
 
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
-from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started, refused
+from toolwire.invocation.middleware.refusal import (
+    check_above_zero,
+    failure_before_start,
+    is_transport_failure,
+    never_started,
+)
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -64,15 +69,15 @@ class CircuitBreaker:
             wait_s = self._wait_s(circuit)
             epoch = circuit.epoch
         if wait_s is not None:
-            return refused(
+            return failure_before_start(
                 call, "unavailable", f"it could not be reached {count_of(self._failures, 'time')} in a row", wait_s
             )
         try:
             result = await call_next(call)
         except BaseException:
-            self._ended(circuit, epoch, None, call)
+            self._count_end(circuit, epoch, None, call)
             raise
-        self._ended(circuit, epoch, None if never_started(result) else not self._trips(result), call)
+        self._count_end(circuit, epoch, None if never_started(result) else not self._trips(result), call)
         return result
 
     def _wait_s(self, circuit: _Circuit) -> float | None:
@@ -86,7 +91,7 @@ class CircuitBreaker:
         circuit.epoch += 1
         return None
 
-    def _ended(self, circuit: _Circuit, epoch: int, arrived: bool | None, call: PreparedCall) -> None:
+    def _count_end(self, circuit: _Circuit, epoch: int, arrived: bool | None, call: PreparedCall) -> None:
         """Counts the end of a call. `arrived` is None if the call proves nothing about the tool's reachability."""
         with self._lock:
             # A call that began before the circuit opened proves nothing about the current state.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
-from toolwire.invocation.middleware.refusal import check_above_zero, refused
+from toolwire.invocation.middleware.refusal import check_above_zero, failure_before_start
 from toolwire.vocabulary.gate import Gate, GateFull
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
@@ -63,7 +63,9 @@ class Concurrency:
             is_in = False
         if not is_in:
             running = f"{count_of(self._limit, 'call runs', 'calls run')}"
-            return refused(call, "overloaded", f"{running} and {self._queue_limit} wait already", places.wait_s)
+            return failure_before_start(
+                call, "overloaded", f"{running} and {self._queue_limit} wait already", places.wait_s
+            )
         started = self._clock()
         try:
             return await call_next(call)

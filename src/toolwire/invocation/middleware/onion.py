@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from toolwire.catalogue.entry import Middleware
-from toolwire.definition.arguments.canonical import unmasked
+from toolwire.definition.arguments.canonical import unmask
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.ports import TimedOut
@@ -24,7 +24,7 @@ from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _LOG = logging.getLogger("toolwire.tools")
 
@@ -71,7 +71,7 @@ class PreparedCall:
             Unrepresentable: JSON cannot hold one of the arguments.
         """
         if self._arguments is None:
-            self._arguments = cast("Mapping[str, Any]", plain(self.prepared.canonical(self.scope)))
+            self._arguments = cast("Mapping[str, Any]", plain_value(self.prepared.canonical(self.scope)))
         return self._arguments
 
     @property
@@ -115,7 +115,7 @@ class PreparedCall:
 
     async def arrived(self, future: Future[T]) -> T:
         """Waits for the future under either driver, and returns its result or raises its error."""
-        return await self.scope.ports.arrived(future)
+        return await self.scope.ports.wait_for(future)
 
     async def pass_gate(self, gate: Gate, limit_s: float) -> bool:
         """Waits for a turn at the gate, at most `limit_s` seconds and within the deadline. False if none came.
@@ -172,7 +172,7 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
     """Runs the call through these layers, outermost first, to its tool, and returns its outcome."""
 
     async def core(call: PreparedCall) -> ToolResult:
-        allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
+        allowed = prepared if call.rewritten is None else await _authorize_again(call, prepared, scope)
         if not isinstance(allowed, Prepared):
             return _result_of(allowed)
         return _result_of(await attempt(allowed, call.scope, invoke))
@@ -206,8 +206,8 @@ def _around(layer: Middleware, inner: CallNext) -> CallNext:
     return outer
 
 
-async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
-    arguments = unmasked(call.arguments, prepared.validated, scope.secret_key)
+async def _authorize_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
+    arguments = unmask(call.arguments, prepared.validated, scope.secret_key)
     written = ToolCall(call.call.name, arguments, id=call.call.id, parent=call.call.parent)
     checked = validate(written, prepared.entry, scope.states)
     if isinstance(checked, ToolResult):

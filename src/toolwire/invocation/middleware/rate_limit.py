@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
-from toolwire.invocation.middleware.refusal import check_above_zero, refused
+from toolwire.invocation.middleware.refusal import check_above_zero, failure_before_start
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
@@ -58,20 +58,22 @@ class RateLimit:
         self._wait_limit_s = wait_limit_s
         self._key = key
         self._clock = clock
-        self._begun: Keyed[_Begun] = Keyed(lambda: _Begun(calls, per_s), lambda begun: begun.is_idle(clock()))
+        self._begun: Keyed[_StartTimes] = Keyed(lambda: _StartTimes(calls, per_s), lambda begun: begun.is_idle(clock()))
 
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
         now = self._clock()
         limit_s = self._wait_limit_s if call.deadline is None else min(self._wait_limit_s, call.deadline - now)
         wait_s, is_taken = self._begun.of(self._key(call)).take(now, max(limit_s, 0.0))
         if not is_taken:
-            return refused(call, "overloaded", f"it takes {count_of(self._calls, 'call')} in {self._per_s:g} s", wait_s)
+            return failure_before_start(
+                call, "overloaded", f"it takes {count_of(self._calls, 'call')} in {self._per_s:g} s", wait_s
+            )
         if wait_s:
             await call.sleep(wait_s)
         return await call_next(call)
 
 
-class _Begun:
+class _StartTimes:
     """The start times of the latest calls, including planned ones."""
 
     def __init__(self, calls: int, per_s: float) -> None:

@@ -17,7 +17,9 @@ CAUSES_LIMIT = 10
 """Maximum number of exceptions examined in a chain."""
 
 
-def refused(call: PreparedCall, kind: FailureKind, reason: str, retry_after_s: float, *, hint: str = "") -> ToolResult:
+def failure_before_start(
+    call: PreparedCall, kind: FailureKind, reason: str, retry_after_s: float, *, hint: str = ""
+) -> ToolResult:
     """Returns the failed result of a call that was not started.
 
     `retry_after_s` gives the time until a retry makes sense.

@@ -50,7 +50,7 @@ _APART = " apart from quotes, dashes and blanks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Passage:
     """The place of an update.
 
     Attributes:
@@ -64,7 +64,7 @@ class Place:
     score: float
 
 
-def place_of(content: str, old: str) -> Place:
+def place_of(content: str, old: str) -> Passage:
     """Returns the only place of `old` in a text.
 
     That is where it stands exactly, else where it stands apart from quotes, dashes, blanks at line ends and the forms
@@ -88,22 +88,22 @@ def place_of(content: str, old: str) -> Place:
             break
     else:
         place = _most_alike(text.text, wanted, clock)
-    found = Place(start=text.given_start(place.start), end=text.given_end(place.end), score=place.score)
+    found = Passage(start=text.original_start(place.start), end=text.original_end(place.end), score=place.score)
     if found.end - found.start > GIVEN_TIMES * len(old):
         # A letter with thousands of marks is one place, which no part of it may stand for.
         raise ArtifactError(_UNLIKE)
     return found
 
 
-def _only_place(content: str, old: str, apart: str) -> Place | None:
+def _only_place(content: str, old: str, apart: str) -> Passage | None:
     """Returns the place where the text stands; None if it stands nowhere."""
     start = content.find(old)
     if start < 0:
         return None
     if (second := content.find(old, start + 1)) >= 0:
-        lines = f"lines {_line(content, start)} and {_line(content, second)}"
+        lines = f"lines {_line_number(content, start)} and {_line_number(content, second)}"
         raise ArtifactError(f"old_str stands more than once{apart}, in {lines}: give more of the text around the place")
-    return Place(start=start, end=start + len(old), score=100.0)
+    return Passage(start=start, end=start + len(old), score=100.0)
 
 
 def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None = None) -> str:
@@ -159,7 +159,7 @@ def _equal_lines(before: Sequence[str], after: Sequence[str]) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
 
 
-def _most_alike(content: str, old: str, clock: WorkClock) -> Place:
+def _most_alike(content: str, old: str, clock: WorkClock) -> Passage:
     """Returns the passage that is most alike to `old`.
 
     Raises:
@@ -178,18 +178,18 @@ def _most_alike(content: str, old: str, clock: WorkClock) -> Place:
     second = max(others, key=lambda place: place.score, default=None)
     if second is not None and second.score > best.score - LEAST_LEAD:
         alike = sorted((best, second), key=lambda place: place.start)
-        first, other = (f"line {_line(content, place.start)} ({place.score:.0f} of 100)" for place in alike)
+        first, other = (f"line {_line_number(content, place.start)} ({place.score:.0f} of 100)" for place in alike)
         shown = [content[place.start : place.end][:_SHOWN_CHARACTERS] for place in alike]
         raise ArtifactError(
             f"old_str is not in the artifact as given, and two places are alike: {first} and {other}. Copy the text of "
             f"one of them, with more around it:\n{shown[0]}\n---\n{shown[1]}"
         )
     if old.endswith("\n") and content[best.end : best.end + 1] == "\n":
-        return Place(start=best.start, end=best.end + 1, score=best.score)
+        return Passage(start=best.start, end=best.end + 1, score=best.score)
     return best
 
 
-def _line(content: str, place: int) -> int:
+def _line_number(content: str, place: int) -> int:
     return content.count("\n", 0, place) + 1
 
 
@@ -200,7 +200,7 @@ def _check_time(clock: WorkClock) -> None:
         )
 
 
-def _alike_passages(content: str, wanted: str, clock: WorkClock) -> list[Place]:
+def _alike_passages(content: str, wanted: str, clock: WorkClock) -> list[Passage]:
     """Returns the most alike passage, and those beside it. They may begin and end within a line."""
     best = _alike_passage(content, wanted, (0, len(content)), clock)
     if best is None:
@@ -209,21 +209,21 @@ def _alike_passages(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     return [best, *(found for span in beside if (found := _alike_passage(content, wanted, span, clock)) is not None)]
 
 
-def _alike_passage(content: str, wanted: str, span: Span, clock: WorkClock) -> Place | None:
+def _alike_passage(content: str, wanted: str, span: Span, clock: WorkClock) -> Passage | None:
     # Imported here: the library takes 24 ms, and most updates are exact.
     from rapidfuzz import fuzz
 
     _check_time(clock)
     start, end = span
     if end - start <= len(wanted):
-        return _fitted(content, wanted, span, span, clock) if end > start else None
+        return _best_passage(content, wanted, span, span, clock) if end > start else None
     found = fuzz.partial_ratio_alignment(wanted, content[start:end], score_cutoff=_ROUGH_SCORE)
     if found is None:
         return None
-    return _fitted(content, wanted, (start + found.dest_start, start + found.dest_end), span, clock)
+    return _best_passage(content, wanted, (start + found.dest_start, start + found.dest_end), span, clock)
 
 
-def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Place]:
+def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Passage]:
     """Returns the runs of lines that are alike, the best of them as a passage."""
     from rapidfuzz import fuzz
     from rapidfuzz.process import extract_iter
@@ -233,20 +233,20 @@ def _alike_lines(content: str, wanted: str, clock: WorkClock) -> list[Place]:
     windows = sum(max(lines + 1 - size, 0) for size in sizes)
     if windows * len(wanted) ** 2 > LIKENESS_STEPS:
         raise ArtifactLimit("old_str is not in the artifact as given, and too long to search for alike text: copy it")
-    places: list[Place] = []
+    places: list[Passage] = []
     spans = _windows(content, sizes)
     while some := list(islice(spans, _WINDOWS_AT_ONCE)):
         _check_time(clock)
         texts = (content[start:end] for start, end in some)
         for _, score, at in extract_iter(wanted, texts, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE - LEAST_LEAD):
-            places.append(Place(start=some[at][0], end=some[at][1], score=score))
+            places.append(Passage(start=some[at][0], end=some[at][1], score=score))
     best = max(places, key=lambda place: place.score, default=None)
     if best is None:
         return []
-    return [_fitted(content, wanted, (best.start, best.end), (0, len(content)), clock), *places]
+    return [_best_passage(content, wanted, (best.start, best.end), (0, len(content)), clock), *places]
 
 
-def _fitted(content: str, wanted: str, window: Span, span: Span, clock: WorkClock) -> Place:
+def _best_passage(content: str, wanted: str, window: Span, span: Span, clock: WorkClock) -> Passage:
     """Returns the passage near a window, and within the span, that the fewest edits make the wanted text.
 
     An end within a word counts as an edit. Of two such passages it is the one whose length is nearest to the wanted
@@ -269,7 +269,7 @@ def _fitted(content: str, wanted: str, window: Span, span: Span, clock: WorkCloc
         start = min(((at, end) for at in starts), key=cost)[0]
         ends = range(max(start, end - reach), min(span[1], end + reach) + 1)
         end = min(((start, at) for at in ends), key=cost)[1]
-    return Place(start=start, end=end, score=fuzz.ratio(content[start:end], wanted))
+    return Passage(start=start, end=end, score=fuzz.ratio(content[start:end], wanted))
 
 
 def _is_in_word(content: str, at: int) -> bool:

@@ -109,7 +109,7 @@ class ArtifactManager:
             raise ArtifactError(f"title={title!r:.80}: give one line of at most {TITLE_LIMIT} characters")
         if not re.fullmatch(CONTENT_TYPE_PATTERN, content_type):
             raise ArtifactError(f"content_type={content_type!r:.80}: give a media type, such as text/markdown")
-        made = self._made_by(id, key)
+        made = self._version_by_key(id, key)
         return made or self._write(id, 1, _Change(content=content, title=title, content_type=content_type), key)
 
     def read(self, id: str, version: int | None = None) -> Artifact:
@@ -123,7 +123,8 @@ class ArtifactManager:
         current = self._check_there(id)
         wanted = current if version is None else version
         found = database.read(
-            lambda connection: versions.read(connection, database.sealer, namespace, id, wanted), is_one_state=True
+            lambda connection: versions.read_version(connection, database.sealer, namespace, id, wanted),
+            is_one_state=True,
         )
         if found is None:
             raise ArtifactError(f"artifact {id!r} has the versions 1 to {current}, and no version {version!r}")
@@ -151,7 +152,7 @@ class ArtifactManager:
             change = _Change(content=content, score=round(place.score, 1), replaced=replaced)
             return self._write(id, now.version + 1, change, key)
 
-        return self._repeated(id, attempt, key)
+        return self._retry_on_conflict(id, attempt, key)
 
     def rewrite(self, id: str, content: str, *, base_version: int | None = None, key: str = "") -> ArtifactVersion:
         """Replaces the whole content. `base_version` is the version that was read; None replaces any.
@@ -162,9 +163,9 @@ class ArtifactManager:
             ArtifactError: The artifact does not exist, or the content is too large.
         """
         if base_version is None:
-            return self._repeated(id, lambda: self._write(id, None, _Change(content=content), key), key)
+            return self._retry_on_conflict(id, lambda: self._write(id, None, _Change(content=content), key), key)
         current = self._check_there(id)
-        if (made := self._made_by(id, key)) is not None:
+        if (made := self._version_by_key(id, key)) is not None:
             return made
         if current == base_version:
             with suppress(ArtifactConflict):
@@ -202,7 +203,7 @@ class ArtifactManager:
         _check_id(id)
         found = database.read(lambda connection: versions.history(connection, database.sealer, namespace, id))
         if not found:
-            raise ArtifactError(f"there is no artifact {id!r}. {self._known()}")
+            raise ArtifactError(f"there is no artifact {id!r}. {self._ids_text()}")
         return found
 
     def diff(self, id: str, old: int, new: int | None = None) -> str:
@@ -238,10 +239,10 @@ class ArtifactManager:
         _check_id(id)
         current = self._database.read(lambda connection: versions.head(connection, self._namespace, id))
         if not current:
-            raise ArtifactError(f"there is no artifact {id!r}. {self._known()}")
+            raise ArtifactError(f"there is no artifact {id!r}. {self._ids_text()}")
         return current
 
-    def _repeated(self, id: str, attempt: Callable[[], ArtifactVersion], key: str) -> ArtifactVersion:
+    def _retry_on_conflict(self, id: str, attempt: Callable[[], ArtifactVersion], key: str) -> ArtifactVersion:
         """Makes a version, and starts again if someone else makes one meanwhile."""
         self._check_there(id)
         clock = WorkClock()
@@ -249,7 +250,7 @@ class ArtifactManager:
             clock.add(ARTIFACT_LIMIT_BYTES)
             if clock.is_over:
                 raise ArtifactLimit(f"artifact {id!r} was not changed in time: others change it meanwhile: try later")
-            if (made := self._made_by(id, key)) is not None:
+            if (made := self._version_by_key(id, key)) is not None:
                 return made
             try:
                 return attempt()
@@ -257,10 +258,14 @@ class ArtifactManager:
                 continue
         raise ArtifactError(f"artifact {id!r} changes too often: others were quicker {ATTEMPTS:,} times")
 
-    def _made_by(self, id: str, key: str) -> ArtifactVersion | None:
+    def _version_by_key(self, id: str, key: str) -> ArtifactVersion | None:
         """Returns the version that an earlier call with this key made."""
         namespace = self._namespace
-        made = self._database.read(lambda connection: versions.made_by(connection, namespace, id, key)) if key else None
+        made = (
+            self._database.read(lambda connection: versions.version_by_key(connection, namespace, id, key))
+            if key
+            else None
+        )
         return None if made is None else _without_content(self.read(id, made))
 
     def _write(self, id: str, version: int | None, change: _Change, key: str) -> ArtifactVersion:
@@ -299,7 +304,7 @@ class ArtifactManager:
             new = NewVersion(namespace=self._namespace, info=info, key=key, parts_of=parts_of)
             sealed = database.sealer.seal(stored, *new.place("content"))
             try:
-                return versions.write(connection, database.sealer, new, sealed) or info
+                return versions.write_version(connection, database.sealer, new, sealed) or info
             except ArtifactError as refused:
                 # Nothing was written. Raised here, it would make the writer undo the rest of the transaction.
                 return refused
@@ -314,7 +319,7 @@ class ArtifactManager:
             raise made
         return _without_content(self.read(id, made))
 
-    def _known(self) -> str:
+    def _ids_text(self) -> str:
         names = ", ".join(repr(version.id) for version in self.list()[:20])
         return f"There are {names}." if names else "There are none yet."
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from toolwire.vocabulary.texts.normal_forms import joins, normalized
+from toolwire.vocabulary.texts.normal_forms import joins, normalize_text
 
 _SAME = str.maketrans(
     {
@@ -32,7 +32,7 @@ class NormalText:
         self._starts = array("q", (0, *accumulate(len(line) + 1 for line in self._lines)))
         self._normal_starts = array("q", (0, *accumulate(len(line) + 1 for line in normal)))
 
-    def given_start(self, at: int) -> int:
+    def original_start(self, at: int) -> int:
         """Returns the start in the given text of what begins at a place of `text`."""
         number, column = self._line_of(at)
         line = self._lines[number]
@@ -42,7 +42,7 @@ class NormalText:
         found = next((start for start, _, _, end in _pieces(line) if column < end), len(line.rstrip()))
         return self._starts[number] + found
 
-    def given_end(self, at: int) -> int:
+    def original_end(self, at: int) -> int:
         """Returns the end in the given text of what ends at a place of `text`."""
         number, column = self._line_of(at)
         if column == 0 or self._lines[number].isascii():
@@ -55,7 +55,7 @@ class NormalText:
 
 
 def _normal(text: str) -> str:
-    return text if text.isascii() else normalized("NFKC", text.translate(_SAME)).translate(_SAME)
+    return text if text.isascii() else normalize_text("NFKC", text.translate(_SAME)).translate(_SAME)
 
 
 def _pieces(line: str) -> Iterator[tuple[int, int, int, int]]:

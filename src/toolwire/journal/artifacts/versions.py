@@ -12,7 +12,7 @@ from toolwire.journal.artifacts.artifact import Artifact, ArtifactConflict, Arti
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import ARTIFACT_VERSIONS, ARTIFACTS
-from toolwire.journal.ledger.parts import Parts, joined
+from toolwire.journal.ledger.parts import Parts, join_parts
 from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 
 _VERSIONS = ARTIFACT_VERSIONS.c
@@ -41,10 +41,10 @@ class NewVersion:
 
     def place(self, column: str) -> tuple[str, ...]:
         """Returns the place to which `info` or `content` is sealed."""
-        return _place(self.namespace, self.info.id, self.info.version, self.parts_of, column)
+        return _version_place(self.namespace, self.info.id, self.info.version, self.parts_of, column)
 
 
-def write(connection: Connection, sealer: Sealer, new: NewVersion, content: bytes) -> int | None:
+def write_version(connection: Connection, sealer: Sealer, new: NewVersion, content: bytes) -> int | None:
     """Writes a version if it follows the current one. Returns None, or the number of a version with the same key.
 
     `content` is sealed.
@@ -54,15 +54,15 @@ def write(connection: Connection, sealer: Sealer, new: NewVersion, content: byte
         ArtifactError: The key made a version of another artifact.
     """
     info = new.info
-    made = made_by(connection, new.namespace, info.id, new.key)
-    if made is None and _moves(connection, new):
+    made = version_by_key(connection, new.namespace, info.id, new.key)
+    if made is None and _move_head(connection, new):
         values = {"namespace": new.namespace, "artifact_id": info.id, "version": info.version, "made_at": info.made_at}
         sealed = sealer.seal(json.dumps(asdict(info)).encode(), *new.place("info"))
         more = {"key": new.key or None, "parts_of": new.parts_of, "info": sealed, "content": content}
         connection.execute(ARTIFACT_VERSIONS.insert().values(**values, **more))
         return None
     # Another process may have made the same call meanwhile: then its version counts.
-    made = made if made is not None else made_by(connection, new.namespace, info.id, new.key)
+    made = made if made is not None else version_by_key(connection, new.namespace, info.id, new.key)
     if made is not None:
         return made
     current = head(connection, new.namespace, info.id)
@@ -73,7 +73,7 @@ def write(connection: Connection, sealer: Sealer, new: NewVersion, content: byte
     raise ArtifactConflict(message, version=current)
 
 
-def made_by(connection: Connection, namespace: str, id: str, key: str) -> int | None:
+def version_by_key(connection: Connection, namespace: str, id: str, key: str) -> int | None:
     """Returns the version that the call with this key made, or None.
 
     Raises:
@@ -97,10 +97,10 @@ def head(connection: Connection, namespace: str, id: str) -> int:
 def newest(connection: Connection, sealer: Sealer, namespace: str, id: str) -> ArtifactVersion:
     """Returns the current version of an artifact that exists, without its content."""
     of = and_(_VERSIONS.namespace == namespace, _VERSIONS.artifact_id == id)
-    return _listed(connection, sealer, select(*_WITHOUT_CONTENT).join(ARTIFACTS, _IS_CURRENT).where(of))[0]
+    return _list_versions(connection, sealer, select(*_WITHOUT_CONTENT).join(ARTIFACTS, _IS_CURRENT).where(of))[0]
 
 
-def read(connection: Connection, sealer: Sealer, namespace: str, id: str, version: int) -> Artifact | None:
+def read_version(connection: Connection, sealer: Sealer, namespace: str, id: str, version: int) -> Artifact | None:
     """Returns a version with its content, or None.
 
     Raises:
@@ -110,42 +110,42 @@ def read(connection: Connection, sealer: Sealer, namespace: str, id: str, versio
     row = connection.execute(select(ARTIFACT_VERSIONS).where(of)).one_or_none()
     if row is None:
         return None
-    content = sealer.open(row.content, *_place(namespace, id, version, row.parts_of, "content"))
+    content = sealer.open(row.content, *_version_place(namespace, id, version, row.parts_of, "content"))
     if row.parts_of:
         parts = Parts(owner=namespace, name=row.parts_of)
-        content = joined(connection, sealer, parts, count=int(content), what=f"artifact {id!r}")
+        content = join_parts(connection, sealer, parts, count=int(content), what=f"artifact {id!r}")
     return Artifact(**_fields(sealer, row), content=utf8_text(content))
 
 
 def history(connection: Connection, sealer: Sealer, namespace: str, id: str) -> list[ArtifactVersion]:
     """Returns the versions of an artifact, oldest first."""
     of = and_(_VERSIONS.namespace == namespace, _VERSIONS.artifact_id == id)
-    return _listed(connection, sealer, select(*_WITHOUT_CONTENT).where(of).order_by(_VERSIONS.version))
+    return _list_versions(connection, sealer, select(*_WITHOUT_CONTENT).where(of).order_by(_VERSIONS.version))
 
 
 def heads(connection: Connection, sealer: Sealer, namespace: str) -> list[ArtifactVersion]:
     """Returns the current version of each artifact, by id."""
     query = select(*_WITHOUT_CONTENT).join(ARTIFACTS, _IS_CURRENT).where(_VERSIONS.namespace == namespace)
-    return sorted(_listed(connection, sealer, query), key=lambda version: version.id)
+    return sorted(_list_versions(connection, sealer, query), key=lambda version: version.id)
 
 
 _WITHOUT_CONTENT = (_VERSIONS.namespace, _VERSIONS.artifact_id, _VERSIONS.version, _VERSIONS.parts_of, _VERSIONS.info)
 
 
-def _listed(connection: Connection, sealer: Sealer, query: Any) -> list[ArtifactVersion]:
+def _list_versions(connection: Connection, sealer: Sealer, query: Any) -> list[ArtifactVersion]:
     return [ArtifactVersion(**_fields(sealer, row)) for row in connection.execute(query)]
 
 
 def _fields(sealer: Sealer, row: Any) -> dict[str, Any]:
-    place = _place(row.namespace, row.artifact_id, row.version, row.parts_of, "info")
+    place = _version_place(row.namespace, row.artifact_id, row.version, row.parts_of, "info")
     return json.loads(sealer.open(row.info, *place))
 
 
-def _place(namespace: str, id: str, version: int, parts_of: str, column: str) -> tuple[str, ...]:
+def _version_place(namespace: str, id: str, version: int, parts_of: str, column: str) -> tuple[str, ...]:
     return "artifact_versions", column, namespace, id, str(version), parts_of
 
 
-def _moves(connection: Connection, new: NewVersion) -> bool:
+def _move_head(connection: Connection, new: NewVersion) -> bool:
     """Moves the head to the new version, if it is at the one before."""
     named = {"namespace": new.namespace, "artifact_id": new.info.id}
     if new.info.version == 1:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from toolwire.journal.database.driver import insert_new
-from toolwire.journal.database.engine import FILE_GONE, file_of, make_engine, prepare, writing
+from toolwire.journal.database.engine import FILE_GONE, engine_for_writes, file_of, make_engine, prepare
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
@@ -23,7 +23,7 @@ from toolwire.journal.database.tables import META
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
-from toolwire.journal.ledger.leases import Owner, Renewal, leave, renew
+from toolwire.journal.ledger.leases import LeaseRenewal, Owner, leave, renew
 from toolwire.journal.log.chain import LogRows, begin_chain
 from toolwire.journal.log.following import Poller
 from toolwire.journal.log.rows import newest
@@ -56,16 +56,16 @@ class Database:
         self._has_held = False
         self._is_closed = False
         self._engine = make_engine(location)
-        event.listen(self._engine, "checkin", self._returned)
+        event.listen(self._engine, "checkin", self._drop_if_closed)
         self._gate = gate_of(self._engine)
         with self._gate:
             self._open(key)
             self._file = file_of(self._engine)
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
-            self.writer = Writer(writing(self._engine))
+            self.writer = Writer(engine_for_writes(self._engine))
             self._conversations = HeldConversations(self.owner, self.sealer, self.run)
-            self._renewal = Renewal(self._renew)
+            self._renewal = LeaseRenewal(self._renew)
             self.poller = Poller(lambda: self.read(newest))
             """Wakes those who follow the log."""
             if location.path is not None:
@@ -83,7 +83,7 @@ class Database:
         """Queues work for the writer."""
         self.writer.put(work)
 
-    def settled(self) -> None:
+    def wait_for_writes(self) -> None:
         """Returns after all work that was queued before is written."""
         if not self.writer.is_idle:
             self.run(lambda _: None).result()
@@ -137,7 +137,7 @@ class Database:
         self.writer.after_fork()
         self._engine.dispose(close=False)
 
-    def _returned(self, _: object, record: ConnectionPoolEntry) -> None:
+    def _drop_if_closed(self, _: object, record: ConnectionPoolEntry) -> None:
         """Closes a connection whose reader was still busy when the database was closed: the pool has forgotten it."""
         if self._is_closed:
             record.invalidate()
@@ -161,7 +161,7 @@ class Database:
             with self._engine.connect() as connection:
                 if is_current(connection):
                     return
-            with writing(self._engine).begin() as connection:
+            with engine_for_writes(self._engine).begin() as connection:
                 upgrade(connection)
         except DBAPIError as error:
             raise StoreUnavailable(f"{self.location.shown} could not be upgraded: {error.orig}") from error
@@ -172,7 +172,7 @@ class Database:
         sealer = Sealer(key or key_of(self.location, is_new=kept is None))
         check = sealer.mac(_KEY_CHECK)
         if kept is None:
-            with writing(self._engine).begin() as connection:
+            with engine_for_writes(self._engine).begin() as connection:
                 rows = [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)]
                 connection.execute(insert_new(connection, META), rows)
                 kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
@@ -186,7 +186,7 @@ class Database:
 
     def _renew(self) -> None:
         if self.held or self._conversations:
-            with self._gate, writing(self._engine).begin() as connection:
+            with self._gate, engine_for_writes(self._engine).begin() as connection:
                 renew(connection, self.owner, time.time())
         self._conversations.free_the_rest()
 

@@ -19,7 +19,7 @@ def begin(connection: Connection) -> None:
     SQLAlchemy, when used on it later, finds the transaction open.
     """
     if connection.dialect.name == "sqlite":
-        run(connection, "BEGIN IMMEDIATE")
+        run_statement(connection, "BEGIN IMMEDIATE")
     else:
         connection.begin()
 
@@ -33,7 +33,7 @@ def commit(connection: Connection) -> None:
     if connection.in_transaction():
         connection.commit()
     else:
-        run(connection, "COMMIT")
+        run_statement(connection, "COMMIT")
 
 
 def is_begun(connection: Connection) -> bool:
@@ -41,7 +41,7 @@ def is_begun(connection: Connection) -> bool:
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
-def run(connection: Connection, statement: str) -> None:
+def run_statement(connection: Connection, statement: str) -> None:
     """Runs a statement that has no parameters.
 
     Raises:
@@ -54,7 +54,7 @@ def run(connection: Connection, statement: str) -> None:
     try:
         driver.execute(statement)
     except driver.Error as error:
-        raise _told(connection, statement, error) from error
+        raise _database_error(connection, statement, error) from error
 
 
 def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> int:
@@ -69,7 +69,7 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
     try:
         return driver.executemany(statement, rows).rowcount
     except driver.Error as error:
-        raise _told(connection, statement, error) from error
+        raise _database_error(connection, statement, error) from error
 
 
 def insert_new(connection: Connection, table: Table) -> Any:
@@ -78,6 +78,6 @@ def insert_new(connection: Connection, table: Table) -> Any:
     return insert(table).on_conflict_do_nothing()
 
 
-def _told(connection: Connection, statement: str, error: Exception) -> BaseException:
+def _database_error(connection: Connection, statement: str, error: Exception) -> BaseException:
     dialect: Any = connection.dialect
     return DBAPIError.instance(statement, None, error, dialect.dbapi.Error, dialect=dialect)

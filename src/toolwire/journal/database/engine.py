@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from toolwire.journal.database.driver import is_begun, run
+from toolwire.journal.database.driver import is_begun, run_statement
 from toolwire.journal.database.location import Location
 from toolwire.runtime.extras import install_command
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -106,7 +106,7 @@ def file_of(engine: Engine) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def writing(engine: Engine) -> Engine:
+def engine_for_writes(engine: Engine) -> Engine:
     """Returns the engine for writing: its transactions take the write lock first, so that none fails halfway."""
     return engine.execution_options(**{_WRITES: True})
 
@@ -159,7 +159,7 @@ def _set_up(driver: Any, _: object) -> None:
 
 def _begin(connection: Connection) -> None:
     if not is_begun(connection):
-        run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+        run_statement(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
 
 
 def _limit(connection: Connection) -> None:
@@ -187,16 +187,16 @@ def connect_arguments(given: Any, *, prepared: bool = True) -> dict[str, Any]:
 
 def connect(dialect: Any, _: object, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Handler for SQLAlchemy's `do_connect`: opens a connection whose statements fail when the server stays silent."""
-    return _limited(dialect.loaded_dbapi).connect(*arguments, **named)
+    return _limiting_class(dialect.loaded_dbapi).connect(*arguments, **named)
 
 
 @cache
-def _limited(psycopg: Any) -> Any:
+def _limiting_class(psycopg: Any) -> Any:
     class Limited(psycopg.Connection):
         def wait(self, gen: Any, *more: Any, **named: Any) -> Any:
-            return psycopg.Connection.wait(self, _answered(self, gen), *more, **named)
+            return psycopg.Connection.wait(self, _fail_on_silence(self, gen), *more, **named)
 
-    def _answered(connection: Any, operation: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def _fail_on_silence(connection: Any, operation: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """Wraps the operation. Each turn sends it the socket's readiness, or 0 if nothing arrived for a while."""
         heard_at, ready = time.monotonic(), None
         while True:

@@ -26,7 +26,7 @@ FORK_WAIT_S = 15.0
 _LOG = logging.getLogger("toolwire.store")
 
 
-class Carried(Protocol):
+class ConnectionHolder(Protocol):
     """An object that holds connections."""
 
     def let_go(self) -> None:
@@ -46,7 +46,7 @@ class ForkGate:
         """How many times each thread has entered."""
         self._forking: set[int] = set()
         """Threads that are about to fork, or have just forked."""
-        self._carried: weakref.WeakSet[Carried] = weakref.WeakSet()
+        self._carried: weakref.WeakSet[ConnectionHolder] = weakref.WeakSet()
         self._is_broken = False
 
     def __enter__(self) -> None:
@@ -66,7 +66,7 @@ class ForkGate:
                 if self._forking:
                     self._changed.notify_all()
 
-    def add(self, carried: Carried) -> None:
+    def add(self, carried: ConnectionHolder) -> None:
         """Registers an object whose connections are closed before each fork. The gate holds only a weak reference."""
         self._carried.add(carried)
 

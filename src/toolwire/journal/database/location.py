@@ -60,7 +60,7 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
         raise ConfigurationError("prepared= in the URL is for commands: write Store.open(url, prepared=False)")
     if read.drivername in POSTGRES:
         read = read.set(drivername="postgresql+psycopg")
-        return Location(url=read, path=None, shown=shown(read), prepared=prepared, pool_size=pool_size)
+        return Location(url=read, path=None, shown=url_text(read), prepared=prepared, pool_size=pool_size)
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
@@ -69,10 +69,10 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
     place = URL.create("sqlite+pysqlite", database=str(path))
-    return Location(url=place, path=path, shown=shown(place), prepared=prepared, pool_size=pool_size)
+    return Location(url=place, path=path, shown=url_text(place), prepared=prepared, pool_size=pool_size)
 
 
-def shown(url: URL) -> str:
+def url_text(url: URL) -> str:
     """Returns the URL for messages, without a password."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"

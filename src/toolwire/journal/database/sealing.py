@@ -41,20 +41,20 @@ class Sealer:
     """Seals and opens values with one key. Thread-safe."""
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(_derived(key, b"toolwire seal 1"))
-        self._mac_key = _derived(key, b"toolwire mac 1")
-        self.wire_key = _derived(key, b"toolwire wire 1")
+        self._cipher = AESGCM(_derive_key(key, b"toolwire seal 1"))
+        self._mac_key = _derive_key(key, b"toolwire mac 1")
+        self.wire_key = _derive_key(key, b"toolwire wire 1")
         """The key that signs the portable forms of suspended runs."""
 
     def seal(self, data: bytes, *place: str) -> bytes:
         """Encrypts the data and binds it to its place: moved to another row, it does not open."""
-        return self._sealed(os.urandom(_NONCE_BYTES), data, place)
+        return self._encrypt(os.urandom(_NONCE_BYTES), data, place)
 
     def seal_all(self, drafts: Sequence[Draft]) -> list[bytes]:
         """Seals many values. One request for random bytes serves all nonces."""
         nonces = os.urandom(_NONCE_BYTES * len(drafts))
         return [
-            self._sealed(nonces[start : start + _NONCE_BYTES], draft.data, draft.place)
+            self._encrypt(nonces[start : start + _NONCE_BYTES], draft.data, draft.place)
             for start, draft in zip(range(0, len(nonces), _NONCE_BYTES), drafts, strict=True)
         ]
 
@@ -68,25 +68,25 @@ class Sealer:
         try:
             if sealed[:1] != _VERSION:
                 raise InvalidTag
-            return self._cipher.decrypt(sealed[1:start], sealed[start:], _bound(place))
+            return self._cipher.decrypt(sealed[1:start], sealed[start:], _encode_place(place))
         except (InvalidTag, ValueError) as error:
             raise DecisionRefused(
                 "bad_mac", f"{' '.join(place)} was changed in the store, or was written with another key"
             ) from error
 
-    def _sealed(self, nonce: bytes, data: bytes, place: tuple[str, ...]) -> bytes:
-        return _VERSION + nonce + self._cipher.encrypt(nonce, data, _bound(place))
+    def _encrypt(self, nonce: bytes, data: bytes, place: tuple[str, ...]) -> bytes:
+        return _VERSION + nonce + self._cipher.encrypt(nonce, data, _encode_place(place))
 
     def mac(self, *parts: str) -> bytes:
         """Returns a message authentication code over the parts. It cannot be made without the key."""
-        return hmac.digest(self._mac_key, _bound(parts), sha256)
+        return hmac.digest(self._mac_key, _encode_place(parts), sha256)
 
 
-def _derived(key: bytes, purpose: bytes) -> bytes:
+def _derive_key(key: bytes, purpose: bytes) -> bytes:
     return hmac.digest(key, purpose, sha256)
 
 
-def _bound(parts: tuple[str, ...]) -> bytes:
+def _encode_place(parts: tuple[str, ...]) -> bytes:
     """Encodes the parts so that different parts never give the same bytes."""
     encoded = [utf8_bytes(part) for part in parts]
     return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])
@@ -106,14 +106,14 @@ def key_of(location: Location, *, is_new: bool) -> bytes:
     """
     written = os.environ.get(KEY_VARIABLE)
     if written:
-        return _read(written, KEY_VARIABLE)
+        return _parse_key(written, KEY_VARIABLE)
     path = key_path(location)
     if is_new and not path.exists():
         _make(path)
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise StoreUnavailable(f"the key {path} can be read by others\nRun: chmod 600 {path}")
-        return _read(path.read_text("ascii", "replace"), str(path))
+        return _parse_key(path.read_text("ascii", "replace"), str(path))
     except OSError as error:
         raise StoreUnavailable(
             f"{location.shown} is sealed with a key that is not here: set {KEY_VARIABLE}, or put the key file at {path}"
@@ -129,7 +129,7 @@ def key_path(location: Location) -> Path:
     return Path(state) / "toolwire" / f"{sha256(server.encode()).hexdigest()[:16]}.key"
 
 
-def _read(written: str, source: str) -> bytes:
+def _parse_key(written: str, source: str) -> bytes:
     written = written.strip()
     for decode in (bytes.fromhex, partial(base64.b64decode, validate=True)):
         with contextlib.suppress(ValueError):

@@ -38,7 +38,7 @@ def clear_text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
-class Name(TypeDecorator[str]):
+class NameType(TypeDecorator[str]):
     """The type of ids and names. Any text can be looked for: one that no database holds is looked for as `clear_text`.
 
     A value of another type is looked for as its text.
@@ -58,13 +58,13 @@ METADATA = MetaData()
 def _whose(*, is_nullable: bool) -> list[Column[str]]:
     """Returns the columns for the conversation and the caller."""
     names, default = ("conversation", "principal", "agent", "tenant"), None if is_nullable else ""
-    return [Column(name, Name, nullable=is_nullable, server_default=default) for name in names]
+    return [Column(name, NameType, nullable=is_nullable, server_default=default) for name in names]
 
 
 META = Table(
     "meta",
     METADATA,
-    Column("name", Name, primary_key=True),
+    Column("name", NameType, primary_key=True),
     Column("value", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
@@ -73,13 +73,13 @@ META = Table(
 RUNS = Table(
     "runs",
     METADATA,
-    Column("run_id", Name, primary_key=True),
-    Column("status", Name, nullable=False),
+    Column("run_id", NameType, primary_key=True),
+    Column("status", NameType, nullable=False),
     Column("rev", NUMBER, nullable=False),
     Column("created_at", MOMENT, nullable=False),
     Column("updated_at", MOMENT, nullable=False),
     Column("expires_at", MOMENT, nullable=False),
-    Column("owner", Name, nullable=False),
+    Column("owner", NameType, nullable=False),
     Column("lease", NUMBER, nullable=False),
     Column("lease_until", MOMENT, nullable=False),
     Column("start", LargeBinary, nullable=False),
@@ -101,7 +101,7 @@ The lease ends at the later of `lease_until`, which is written when it is taken,
 OWNERS = Table(
     "owners",
     METADATA,
-    Column("owner", Name, primary_key=True),
+    Column("owner", NameType, primary_key=True),
     Column("alive_until", MOMENT, nullable=False),
     sqlite_strict=True,
 )
@@ -110,11 +110,11 @@ OWNERS = Table(
 CONVERSATIONS = Table(
     "conversations",
     METADATA,
-    Column("conversation", Name, primary_key=True),
+    Column("conversation", NameType, primary_key=True),
     Column("created_at", MOMENT, nullable=False),
     Column("updated_at", MOMENT, nullable=False),
     Column("state", LargeBinary, nullable=False),
-    Column("held_by", Name, nullable=False, server_default=""),
+    Column("held_by", NameType, nullable=False, server_default=""),
     Column("held_until", MOMENT, nullable=False, server_default="0"),
     Index("conversations_updated_at", "updated_at"),
     sqlite_strict=True,
@@ -128,11 +128,11 @@ later of `held_until`, which is written when it is taken, and the `alive_until` 
 DOCUMENTS = Table(
     "documents",
     METADATA,
-    Column("conversation", Name, ForeignKey("conversations.conversation"), primary_key=True),
+    Column("conversation", NameType, ForeignKey("conversations.conversation"), primary_key=True),
     Column("version", NUMBER, nullable=False),
     Column("saved_at", MOMENT, nullable=False),
     Column("document", LargeBinary, nullable=False),
-    Column("parts_of", Name, nullable=False, server_default=""),
+    Column("parts_of", NameType, nullable=False, server_default=""),
     sqlite_strict=True,
 )
 """The document of a conversation. `version` counts how often it was saved.
@@ -143,8 +143,8 @@ If `parts_of` is not empty, the parts of that name hold the document, and `docum
 DOCUMENT_PARTS = Table(
     "document_parts",
     METADATA,
-    Column("conversation", Name, primary_key=True),
-    Column("parts_of", Name, primary_key=True),
+    Column("conversation", NameType, primary_key=True),
+    Column("parts_of", NameType, primary_key=True),
     Column("number", NUMBER, primary_key=True, autoincrement=False),
     Column("written_at", MOMENT, nullable=False),
     Column("data", LargeBinary, nullable=False),
@@ -159,8 +159,8 @@ The row in `documents` or `artifact_versions` decides which of them count.
 ARTIFACTS = Table(
     "artifacts",
     METADATA,
-    Column("namespace", Name, primary_key=True),
-    Column("artifact_id", Name, primary_key=True),
+    Column("namespace", NameType, primary_key=True),
+    Column("artifact_id", NameType, primary_key=True),
     Column("head", NUMBER, nullable=False),
     sqlite_strict=True,
 )
@@ -169,12 +169,12 @@ ARTIFACTS = Table(
 ARTIFACT_VERSIONS = Table(
     "artifact_versions",
     METADATA,
-    Column("namespace", Name, primary_key=True),
-    Column("artifact_id", Name, primary_key=True),
+    Column("namespace", NameType, primary_key=True),
+    Column("artifact_id", NameType, primary_key=True),
     Column("version", NUMBER, primary_key=True, autoincrement=False),
     Column("made_at", MOMENT, nullable=False),
-    Column("key", Name),
-    Column("parts_of", Name, nullable=False),
+    Column("key", NameType),
+    Column("parts_of", NameType, nullable=False),
     Column("info", LargeBinary, nullable=False),
     Column("content", LargeBinary, nullable=False),
     Index("artifact_versions_key", "namespace", "key", unique=True),
@@ -190,9 +190,9 @@ the content, and `content` holds their number.
 KEPT_RESULTS = Table(
     "kept_results",
     METADATA,
-    Column("result_id", Name, primary_key=True),
-    Column("run_id", Name, ForeignKey("runs.run_id"), nullable=False),
-    Column("conversation", Name, nullable=False),
+    Column("result_id", NameType, primary_key=True),
+    Column("run_id", NameType, ForeignKey("runs.run_id"), nullable=False),
+    Column("conversation", NameType, nullable=False),
     Column("read_at", MOMENT, nullable=False),
     Column("bytes", NUMBER, nullable=False),
     Column("result", LargeBinary, nullable=False),
@@ -206,8 +206,8 @@ KEPT_RESULTS = Table(
 STEPS = Table(
     "steps",
     METADATA,
-    Column("run_id", Name, ForeignKey("runs.run_id"), primary_key=True),
-    Column("key", Name, primary_key=True),
+    Column("run_id", NameType, ForeignKey("runs.run_id"), primary_key=True),
+    Column("key", NameType, primary_key=True),
     Column("started_at", MOMENT, nullable=False),
     Column("attempt", NUMBER, nullable=False),
     Column("begun", LargeBinary),
@@ -223,9 +223,9 @@ order.
 NOTES = Table(
     "notes",
     METADATA,
-    Column("run_id", Name, ForeignKey("runs.run_id"), primary_key=True),
+    Column("run_id", NameType, ForeignKey("runs.run_id"), primary_key=True),
     Column("place", NUMBER, primary_key=True),
-    Column("parent", Name, nullable=False),
+    Column("parent", NameType, nullable=False),
     Column("entry", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
@@ -234,7 +234,7 @@ NOTES = Table(
 VARIABLES = Table(
     "variables",
     METADATA,
-    Column("run_id", Name, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("run_id", NameType, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
     Column("data", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
@@ -246,11 +246,11 @@ An older toolwire, which does not know the table, deletes the row with its run.
 REQUESTS = Table(
     "requests",
     METADATA,
-    Column("request_id", Name, primary_key=True),
-    Column("run_id", Name, ForeignKey("runs.run_id"), nullable=False),
-    Column("call_id", Name, nullable=False),
+    Column("request_id", NameType, primary_key=True),
+    Column("run_id", NameType, ForeignKey("runs.run_id"), nullable=False),
+    Column("call_id", NameType, nullable=False),
     Column("attempt", NUMBER, nullable=False),
-    Column("state", Name, nullable=False),
+    Column("state", NameType, nullable=False),
     Column("created_at", MOMENT, nullable=False),
     Column("expires_at", MOMENT, nullable=False),
     Column("request", LargeBinary, nullable=False),
@@ -266,7 +266,7 @@ A question: pending -> answered -> done; or stopped, superseded.
 DECISIONS = Table(
     "decisions",
     METADATA,
-    Column("request_id", Name, ForeignKey("requests.request_id"), primary_key=True),
+    Column("request_id", NameType, ForeignKey("requests.request_id"), primary_key=True),
     Column("decided_at", MOMENT, nullable=False),
     Column("decision", LargeBinary, nullable=False),
     sqlite_strict=True,
@@ -276,8 +276,8 @@ DECISIONS = Table(
 RULES = Table(
     "rules",
     METADATA,
-    Column("rule_id", Name, primary_key=True),
-    Column("run_id", Name, nullable=False),
+    Column("rule_id", NameType, primary_key=True),
+    Column("run_id", NameType, nullable=False),
     Column("created_at", MOMENT, nullable=False),
     Column("rule", LargeBinary, nullable=False),
     Index("rules_run_id", "run_id"),
@@ -290,15 +290,15 @@ LOG = Table(
     METADATA,
     Column("seq", NUMBER, primary_key=True, autoincrement=False),
     Column("at", MOMENT, nullable=False),
-    Column("kind", Name, nullable=False),
-    Column("run_id", Name, nullable=False),
-    Column("subject", Name, nullable=False),
-    Column("tool", Name, nullable=False),
-    Column("status", Name, nullable=False),
+    Column("kind", NameType, nullable=False),
+    Column("run_id", NameType, nullable=False),
+    Column("subject", NameType, nullable=False),
+    Column("tool", NameType, nullable=False),
+    Column("status", NameType, nullable=False),
     Column("entry", Text, nullable=False),
     Column("hash", Text, nullable=False),
     *_whose(is_nullable=True),
-    Column("parent", Name, nullable=False, server_default=""),
+    Column("parent", NameType, nullable=False, server_default=""),
     Column("duration_s", MOMENT),
     Index("log_run_id", "run_id", "seq"),
     Index("log_conversation", "conversation", "seq"),

@@ -11,8 +11,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from toolwire.journal.database.driver import begin, commit
 from toolwire.journal.database.engine import FILE_GONE, file_of
 from toolwire.journal.database.forking import gate_of
-from toolwire.journal.database.location import shown
-from toolwire.journal.database.work import Work, answer, fail, write
+from toolwire.journal.database.location import url_text
+from toolwire.journal.database.work import Work, fail, resolve_futures, write_batch
 from toolwire.vocabulary.errors import StoreUnavailable
 
 TRIES = 4
@@ -27,7 +27,7 @@ class Transactions:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.shown = shown(engine.url)
+        self.shown = url_text(engine.url)
         """The store, for messages."""
         self.count = 0
         """Transactions committed so far."""
@@ -51,7 +51,7 @@ class Transactions:
             for work in batch:
                 self.write([work])
         else:
-            answer(batch)
+            resolve_futures(batch)
 
     def close(self) -> None:
         """Closes the connection. An open transaction is rolled back."""
@@ -74,10 +74,10 @@ class Transactions:
     def _commit(self, batch: Sequence[Work]) -> None:
         if file_of(self._engine) != self._file:
             raise _Unavailable from FileNotFoundError(FILE_GONE)
-        connection = self._connected()
+        connection = self._connect()
         try:
             begin(connection)
-            write(connection, batch)
+            write_batch(connection, batch)
             try:
                 commit(connection)
             except DBAPIError as error:
@@ -88,7 +88,7 @@ class Transactions:
             raise
         self.count += 1
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
@@ -108,7 +108,7 @@ class Transactions:
         except Exception as second:  # noqa: BLE001 - as above
             fail(work, second, self.shown)
         else:
-            answer([work])
+            resolve_futures([work])
 
 
 class _Unavailable(Exception):

@@ -55,7 +55,7 @@ class RecordFuture(Future[T], Generic[T]):
             ) from None
 
 
-class Kind(Protocol):
+class RecordKind(Protocol):
     """A kind of record. All records of one kind in a batch are written together, kinds with a lower rank first."""
 
     @property
@@ -63,7 +63,7 @@ class Kind(Protocol):
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> object: ...
 
 
-Rows: TypeAlias = Sequence[tuple[Kind, Mapping[str, Any]]]
+Rows: TypeAlias = Sequence[tuple[RecordKind, Mapping[str, Any]]]
 """Rows to write, each with its kind."""
 
 
@@ -86,9 +86,9 @@ class Work:
     """Returns the answer when the database could not be used. None: the future raises."""
 
 
-def write(connection: Connection, batch: Sequence[Work]) -> None:
+def write_batch(connection: Connection, batch: Sequence[Work]) -> None:
     """Writes a batch in the order given, and keeps the answer of each work."""
-    rows: dict[Kind, list[Mapping[str, Any]]] = {}
+    rows: dict[RecordKind, list[Mapping[str, Any]]] = {}
     for work in batch:
         for kind, row in work.records:
             rows.setdefault(kind, []).append(row)
@@ -98,7 +98,7 @@ def write(connection: Connection, batch: Sequence[Work]) -> None:
     _write_rows(connection, rows)
 
 
-def answer(batch: Sequence[Work]) -> None:
+def resolve_futures(batch: Sequence[Work]) -> None:
     """Resolves the futures of a committed batch."""
     for work in batch:
         if work.future is None:
@@ -126,6 +126,6 @@ def fail(work: Work, error: Exception, store: str) -> None:
         work.future.set_exception(error)
 
 
-def _write_rows(connection: Connection, rows: dict[Kind, list[Mapping[str, Any]]]) -> None:
+def _write_rows(connection: Connection, rows: dict[RecordKind, list[Mapping[str, Any]]]) -> None:
     for kind in sorted(rows, key=_rank):
         kind.write(connection, rows.pop(kind))

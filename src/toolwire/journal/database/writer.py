@@ -45,7 +45,7 @@ class Writer:
         # Reentrant: a signal's handler may add work while its own thread is inside.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._is_closed = False
         self._is_writing = False
         self._awaited = 0
         """Futures in the queue."""
@@ -90,12 +90,12 @@ class Writer:
         """Returns when the queue is not full. This is the back-pressure for work that no caller waits for."""
         if self.is_full and self._thread is not threading.current_thread():
             with self._changed:
-                self._changed.wait_for(lambda: not self.is_full or self._closed)
+                self._changed.wait_for(lambda: not self.is_full or self._is_closed)
 
     def close(self) -> None:
         """Writes the rest of the queue and ends the thread. Later work is refused."""
         with self._changed:
-            self._closed = True
+            self._is_closed = True
             self._changed.notify_all()
             thread = self._thread
         if thread not in (None, threading.current_thread()):
@@ -108,11 +108,11 @@ class Writer:
     def after_fork(self) -> None:
         """Makes a forked child's copy refuse all work: the thread and the connection are the parent's."""
         self.__init__(self._engine)
-        self._closed = True
+        self._is_closed = True
 
     def _refusal(self) -> str | None:
         """The reason why work is refused, or None. Starts the thread at the first work."""
-        if self._closed:
+        if self._is_closed:
             return "was closed"
         if self._thread is None:
             thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
@@ -138,7 +138,7 @@ class Writer:
         with self._changed:
             self._is_writing = False
             while not self._waiting:
-                if self._closed:
+                if self._is_closed:
                     return ()
                 self._changed.wait()
             self._expected = min(BATCH_LIMIT, self._expected + self._awaited)
@@ -156,7 +156,7 @@ class Writer:
             self._wait(wanted=self._expected, seconds=self._took_s * GATHER_PART)
 
     def _wait(self, *, wanted: int, seconds: float) -> None:
-        if not self._closed:
+        if not self._is_closed:
             self._wanted = wanted
             self._changed.wait(seconds)
             self._wanted = 0

@@ -13,11 +13,11 @@ from sqlalchemy import Connection, exists, insert, select, update
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.journal.ledger.asked import AskedRequest
-from toolwire.journal.ledger.forms import ASKING, plain_form, plain_of, read, written
+from toolwire.journal.ledger.forms import ASKING, encode_form, plain_form, plain_of, read_form
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import decision_event, request_event
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import ALLOWING, check, narrowed
+from toolwire.permission.deciding import ALLOWING, check_authority, narrow_rule
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import NOBODY
 from toolwire.vocabulary.results import ToolResult
@@ -46,7 +46,7 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
             state="pending",
             created_at=request.created_at,
             expires_at=request.expires_at,
-            request=sealer.seal(request_written(request), "requests", request.run_id, request.id),
+            request=sealer.seal(encode_request(request), "requests", request.run_id, request.id),
         )
     )
     append(connection, sealer, [request_event(request, _conversation(connection, request.run_id))])
@@ -61,7 +61,7 @@ def decide(
     Raises:
         DecisionRefused: The decision does not count; nothing was written.
     """
-    row = _locked(connection, request_id)
+    row = _lock_request(connection, request_id)
     if row is None:
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
     request, first = _request_of(sealer, row), _decision_of(sealer, row)
@@ -78,25 +78,25 @@ def decide(
     now = time.time()
     if row.state != "pending" or (request.expires_at and now > request.expires_at):
         raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
-    check(request, decision, is_vetted=is_vetted)
+    check_authority(request, decision, is_vetted=is_vetted)
     decision = dataclasses.replace(
         decision,
         request_id=request_id,
         at=decision.at or now,
         seen_arguments_digest=decision.seen_arguments_digest or request.arguments_digest,
     )
-    _take_down(connection, sealer, request, decision, now)
+    _record_decision(connection, sealer, request, decision, now)
     return decision
 
 
-def _locked(connection: Connection, request_id: str) -> Any:
+def _lock_request(connection: Connection, request_id: str) -> Any:
     """Returns the request with its decision, locked until the end of the transaction."""
     # Two statements: after a wait, PostgreSQL would return the joined row as it was before the wait.
     connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
     return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
 
-def _take_down(
+def _record_decision(
     connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
 ) -> None:
     state = "approved" if decision.verdict in ALLOWING else "denied"
@@ -104,20 +104,20 @@ def _take_down(
         state = "stopped"
     elif request.kind == "question":
         state = "answered"
-    sealed = sealer.seal(decision_written(decision), "decisions", request.id)
+    sealed = sealer.seal(encode_decision(decision), "decisions", request.id)
     connection.execute(insert(DECISIONS).values(request_id=request.id, decided_at=now, decision=sealed))
     connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
     connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
     if decision.remember is not None:
-        kept = narrowed(decision.remember, request)
-        rule = sealer.seal(rule_written(kept), "rules", request.id)
+        kept = narrow_rule(decision.remember, request)
+        rule = sealer.seal(encode_rule(kept), "rules", request.id)
         connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
     append(connection, sealer, [decision_event(request, decision, _conversation(connection, request.run_id))])
 
 
 def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
     """Uses up the approval of the step. Returns a failure if the approval does not allow the step, else None."""
-    row = _locked(connection, start.request_id)
+    row = _lock_request(connection, start.request_id)
     if row is None or row.call_id != start.step.key:
         return _not_run(start, "denied", "it was approved for another call")
     request, decision = _request_of(sealer, row), _decision_of(sealer, row)
@@ -149,7 +149,7 @@ def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
     connection.execute(update(REQUESTS).where(wanted).values(state="done"))
 
 
-def asked_requests(
+def requests_of_run(
     connection: Connection, sealer: Sealer, run_id: str, ended: Container[str]
 ) -> tuple[AskedRequest, ...]:
     """Returns the requests of a run. `ended` has the ids of its ended calls.
@@ -204,7 +204,7 @@ def request_and_decision(
     return None if row is None else (_request_of(sealer, row), _decision_of(sealer, row))
 
 
-def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
+def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
     """Returns the rules that people chose to remember, oldest first.
 
     A rule of an older store has no principal. It gets that of its request, or none if the request is gone.
@@ -214,7 +214,7 @@ def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> li
         query = query.where(RULES.c.run_id == run_id)
     found: list[Rule] = []
     for row in connection.execute(query):
-        rule = read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
+        rule = read_form(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
         if rule.principal is None:
             caller = NOBODY if row.request is None else _request_of(sealer, row).caller
             rule = dataclasses.replace(rule, principal=caller.principal, tenant=caller.tenant)
@@ -222,7 +222,7 @@ def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> li
     return found
 
 
-def decided_to_remember(
+def decisions_with_rules(
     connection: Connection, sealer: Sealer, run_id: str | None
 ) -> list[tuple[ApprovalRequest, Decision]]:
     """Returns the decisions that carry a rule, oldest first, each with its request.
@@ -268,7 +268,7 @@ _RULES = select(
 
 def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
-    request = read(data, lambda form: plain_of(ApprovalRequest, form))
+    request = read_form(data, lambda form: plain_of(ApprovalRequest, form))
     # The lists use the column. If the column and the sealed request differ, the earlier time counts: a request in no
     # list cannot be decided.
     if row.expires_at and row.expires_at < (request.expires_at or math.inf):
@@ -279,33 +279,35 @@ def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
 def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
     if row.decision is None:
         return None
-    return read(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
+    return read_form(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
 
 
-def request_written(request: ApprovalRequest) -> bytes:
+def encode_request(request: ApprovalRequest) -> bytes:
     """Encodes a request. An approval has the form that it has had since the first store, and later fields if set."""
     form = plain_form(request)
     for name in ("depth", "approvers", "name"):
         if not form[name]:
             del form[name]
     if request.kind == "question":
-        return written(form, ASKING)
-    return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})
+        return encode_form(form, ASKING)
+    return encode_form(
+        {name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")}
+    )
 
 
-def decision_written(decision: Decision) -> bytes:
+def encode_decision(decision: Decision) -> bytes:
     """Encodes a decision. One without an answer has the form that it has had since the first store."""
     form = plain_form(decision)
     if decision.verdict != "answer":
         del form["answer"]
     if form["remember"] is not None:
         form["remember"] = _rule_form(form["remember"])
-    return written(form)
+    return encode_form(form)
 
 
-def rule_written(rule: Rule) -> bytes:
+def encode_rule(rule: Rule) -> bytes:
     """Encodes a rule. One for all principals has the form that it has had since the first store."""
-    return written(_rule_form(plain_form(rule)))
+    return encode_form(_rule_form(plain_form(rule)))
 
 
 def _rule_form(form: Mapping[str, Any]) -> dict[str, Any]:

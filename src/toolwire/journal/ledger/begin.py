@@ -63,7 +63,7 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
     if isinstance(error, IntegrityError) or (is_lost and is_begun(connection, run_id, step.key)):
         return may_have_run(step, "another caller has begun it meanwhile")
     if is_lost:
-        return taken_over(run_id)
+        return takeover_failure(run_id)
     raise error
 
 
@@ -76,7 +76,7 @@ def may_have_run(step: Step, why: str) -> ToolResult:
     )
 
 
-def taken_over(run_id: str) -> ToolResult:
+def takeover_failure(run_id: str) -> ToolResult:
     """Returns the failure for a run that this process no longer holds."""
     return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may continue it.")
 
@@ -103,7 +103,7 @@ def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult
     )
 
 
-def not_settled(run_id: str, answer: T, _: Connection, error: Exception) -> T:
+def answer_despite_loss(run_id: str, answer: T, _: Connection, error: Exception) -> T:
     """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
     if not isinstance(error, LeaseLost):
         raise error

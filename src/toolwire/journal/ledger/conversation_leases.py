@@ -16,9 +16,9 @@ from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, OWNERS
-from toolwire.journal.ledger.conversations import locked, refuse_busy
+from toolwire.journal.ledger.conversations import lock_conversation, refuse_busy
 from toolwire.journal.ledger.leases import LEASE_S, Owner, living_holder
-from toolwire.journal.log.chain import locked_head
+from toolwire.journal.log.chain import lock_head
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
 
@@ -83,7 +83,7 @@ class HeldConversations:
         def job(connection: Connection) -> ConversationLease:
             # The mark is its own if the writer rolled the job back and runs it again.
             is_free_here = self._leases.get(conversation, mark) is mark
-            state = locked(connection, self._sealer, conversation, caller, now)
+            state = lock_conversation(connection, self._sealer, conversation, caller, now)
             refuse_other(conversation, state.caller, caller)
             refuse_busy(connection, conversation, self._owner, now)
             _take(connection, conversation, self._owner, now, is_free_here=is_free_here)
@@ -121,7 +121,7 @@ class HeldConversations:
         rows = [(conversation, str(self._owner)) for conversation in sorted(conversations)]
         if rows:
             # As every transaction that locks a conversation.
-            locked_head(connection, self._sealer)
+            lock_head(connection, self._sealer)
             run_many(connection, _FREE, rows)
 
 

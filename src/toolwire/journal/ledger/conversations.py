@@ -12,9 +12,9 @@ from toolwire.journal.conversation_info import ConversationInfo, refuse_other
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
-from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
 from toolwire.journal.ledger.leases import Owner, living_holder
-from toolwire.journal.log.chain import locked_head
+from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
@@ -34,7 +34,7 @@ class ConversationState:
     """The tool groups that were active at the end of the last turn."""
 
 
-def joined(
+def join_conversation(
     connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
 ) -> tuple[RunStart, tuple[str, ...]]:
     """Enters a new run into its conversation.
@@ -48,7 +48,7 @@ def joined(
     """
     if not run.conversation:
         return run, ()
-    state = locked(connection, sealer, run.conversation, run.caller, now)
+    state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
     refuse_other(run.conversation, state.caller, run.caller)
     refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
     both = state.taints | set(run.taints)
@@ -68,7 +68,7 @@ def whose(run: RunStart) -> dict[str, str]:
     }
 
 
-def rejoined(
+def rejoin_conversation(
     connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
 ) -> tuple[RunStart, tuple[str, ...]]:
     """Enters a run again that another process may have left.
@@ -81,7 +81,7 @@ def rejoined(
     """
     if not run.conversation:
         return run, ()
-    state = locked(connection, sealer, run.conversation, run.caller, now)
+    state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
     refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
     return replace(run, taints=tuple(sorted(state.taints | set(run.taints)))), state.urls
 
@@ -93,7 +93,7 @@ def has_read(
     more = set(taints)
     if not run.conversation or (more <= set(run.taints) and not urls):
         return
-    state = locked(connection, sealer, run.conversation, run.caller, run.created_at)
+    state = lock_conversation(connection, sealer, run.conversation, run.caller, run.created_at)
     if urls or not more <= state.taints:
         read = replace(state, taints=state.taints | more, urls=tuple(with_urls(state.urls, urls)))
         _keep(connection, sealer, run.conversation, read)
@@ -118,7 +118,7 @@ def keep_groups(
     Raises:
         DecisionRefused: `not_permitted`.
     """
-    state = locked(connection, sealer, conversation, caller, now)
+    state = lock_conversation(connection, sealer, conversation, caller, now)
     refuse_other(conversation, state.caller, caller)
     if state.groups != groups:
         _keep(connection, sealer, conversation, replace(state, groups=groups))
@@ -166,13 +166,15 @@ def infos(connection: Connection, sealer: Sealer, limit: int) -> list[Conversati
         .order_by(CONVERSATIONS.c.updated_at.desc(), CONVERSATIONS.c.conversation)
         .limit(limit)
     )
-    return [_info(sealer, row) for row in connection.execute(query)]
+    return [_info_of_row(sealer, row) for row in connection.execute(query)]
 
 
-def locked(connection: Connection, sealer: Sealer, conversation: str, caller: Caller, now: float) -> ConversationState:
+def lock_conversation(
+    connection: Connection, sealer: Sealer, conversation: str, caller: Caller, now: float
+) -> ConversationState:
     """Locks a conversation, and returns its state. A new one belongs to `caller`."""
     # Every transaction that locks a conversation locks the log's head first, so that two cannot wait for each other.
-    locked_head(connection, sealer)
+    lock_head(connection, sealer)
     row = CONVERSATIONS.c.conversation == conversation
     touch = update(CONVERSATIONS).where(row).values(updated_at=now).returning(CONVERSATIONS.c.state)
     state = connection.execute(touch).scalar_one_or_none()
@@ -182,7 +184,7 @@ def locked(connection: Connection, sealer: Sealer, conversation: str, caller: Ca
         "conversation": conversation,
         "created_at": now,
         "updated_at": now,
-        "state": _sealed(sealer, conversation, ConversationState(caller=caller)),
+        "state": _seal_state(sealer, conversation, ConversationState(caller=caller)),
     }
     connection.execute(insert_new(connection, CONVERSATIONS).values(new))
     # Another process may have made it in between.
@@ -190,21 +192,21 @@ def locked(connection: Connection, sealer: Sealer, conversation: str, caller: Ca
 
 
 def _keep(connection: Connection, sealer: Sealer, conversation: str, state: ConversationState) -> None:
-    sealed = _sealed(sealer, conversation, state)
+    sealed = _seal_state(sealer, conversation, state)
     connection.execute(update(CONVERSATIONS).where(CONVERSATIONS.c.conversation == conversation).values(state=sealed))
 
 
-def _sealed(sealer: Sealer, conversation: str, state: ConversationState) -> bytes:
+def _seal_state(sealer: Sealer, conversation: str, state: ConversationState) -> bytes:
     form: dict[str, Any] = {"caller": plain_form(state.caller), "taints": sorted(state.taints)}
     if state.urls:
         form["urls"] = list(state.urls)
     if state.groups:
         form["groups"] = sorted(state.groups)
-    return sealer.seal(written(form), "conversations", conversation, "state")
+    return sealer.seal(encode_form(form), "conversations", conversation, "state")
 
 
 def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationState:
-    def made(form: Mapping[str, Any]) -> ConversationState:
+    def make_state(form: Mapping[str, Any]) -> ConversationState:
         caller = plain_of(Caller, form["caller"])
         return ConversationState(
             caller=caller,
@@ -213,10 +215,10 @@ def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationSt
             groups=frozenset(form.get("groups", ())),
         )
 
-    return read(sealer.open(sealed, "conversations", conversation, "state"), made)
+    return read_form(sealer.open(sealed, "conversations", conversation, "state"), make_state)
 
 
-def _info(sealer: Sealer, row: Any) -> ConversationInfo:
+def _info_of_row(sealer: Sealer, row: Any) -> ConversationInfo:
     state = state_of(sealer, row.conversation, row.state)
     return ConversationInfo(
         conversation=row.conversation,

@@ -15,15 +15,15 @@ from sqlalchemy import Connection, insert, select, update
 from toolwire.journal.conversation_info import Document, refuse_other
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS
-from toolwire.journal.ledger.conversations import locked, state_of
-from toolwire.journal.ledger.parts import Parts, joined
+from toolwire.journal.ledger.conversations import lock_conversation, state_of
+from toolwire.journal.ledger.parts import Parts, join_parts
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import DocumentChanged
 from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Save:
+class DocumentSave:
     """One attempt to save a document."""
 
     conversation: str
@@ -36,7 +36,7 @@ class Save:
 
     def place(self) -> tuple[str, ...]:
         """Returns the place to which the document is sealed: a document in parts does not open as one in one piece."""
-        return _place(self.conversation, self.version, self.parts_of)
+        return _document_place(self.conversation, self.version, self.parts_of)
 
 
 def document(connection: Connection, sealer: Sealer, conversation: str, caller: Caller | None) -> Document:
@@ -49,14 +49,14 @@ def document(connection: Connection, sealer: Sealer, conversation: str, caller: 
     row = connection.execute(select(DOCUMENTS).where(DOCUMENTS.c.conversation == conversation)).one_or_none()
     if row is None:
         return Document(value=None, version=0, saved_at=0.0)
-    text = sealer.open(row.document, *_place(conversation, row.version, row.parts_of))
+    text = sealer.open(row.document, *_document_place(conversation, row.version, row.parts_of))
     if row.parts_of:
         parts = Parts(owner=conversation, name=row.parts_of)
-        text = joined(connection, sealer, parts, count=int(text), what=f"the document of {conversation!r}")
+        text = join_parts(connection, sealer, parts, count=int(text), what=f"the document of {conversation!r}")
     return Document(value=json.loads(utf8_text(text)), version=row.version, saved_at=row.saved_at)
 
 
-def check_save(connection: Connection, sealer: Sealer, save: Save) -> None:
+def check_save(connection: Connection, sealer: Sealer, save: DocumentSave) -> None:
     """Refuses a save early, before its parts are written. `save_document` checks it again.
 
     Raises:
@@ -67,14 +67,14 @@ def check_save(connection: Connection, sealer: Sealer, save: Save) -> None:
     _current(connection, save)
 
 
-def save_document(connection: Connection, sealer: Sealer, save: Save, sealed: bytes) -> str:
+def save_document(connection: Connection, sealer: Sealer, save: DocumentSave, sealed: bytes) -> str:
     """Replaces the document of the version before. Returns the `parts_of` of the document that it replaced.
 
     Raises:
         DocumentChanged: The document has another version.
         DecisionRefused: `not_permitted`.
     """
-    owner = locked(connection, sealer, save.conversation, save.caller or NOBODY, save.now).caller
+    owner = lock_conversation(connection, sealer, save.conversation, save.caller or NOBODY, save.now).caller
     if save.caller is not None:
         refuse_other(save.conversation, owner, save.caller)
     before = _current(connection, save)
@@ -95,7 +95,7 @@ def _refuse_reader(connection: Connection, sealer: Sealer, conversation: str, ca
         refuse_other(conversation, state_of(sealer, conversation, state).caller, caller)
 
 
-def _current(connection: Connection, save: Save) -> str | None:
+def _current(connection: Connection, save: DocumentSave) -> str | None:
     """Returns the `parts_of` of the document that the save replaces; None if it is the first."""
     columns = select(DOCUMENTS.c.version, DOCUMENTS.c.parts_of)
     row = connection.execute(columns.where(DOCUMENTS.c.conversation == save.conversation)).one_or_none()
@@ -105,5 +105,5 @@ def _current(connection: Connection, save: Save) -> str | None:
     return row.parts_of if row else None
 
 
-def _place(conversation: str, version: int, parts_of: str) -> tuple[str, ...]:
+def _document_place(conversation: str, version: int, parts_of: str) -> tuple[str, ...]:
     return "documents", conversation, str(version), *([parts_of] if parts_of else ())

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from toolwire.journal.ledger.large_values import IN_DATA, Shared, are_data, blocks_in, whole
+from toolwire.journal.ledger.large_values import IN_DATA, SharedValues, are_data, blocks_in, whole
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
@@ -46,11 +46,11 @@ WHOLE = 1
 """The form of a record that refers to no other record. Every record that is not large has it."""
 
 
-def _refuse(value: Any) -> Any:
+def _refuse_value(value: Any) -> Any:
     raise TypeError(f"a record cannot hold a {type(value).__name__}")
 
 
-_encoded = dumper(_refuse, allow_nan=True)
+_encoded = dumper(_refuse_value, allow_nan=True)
 
 
 # Computed once: `dataclasses.fields` inspects the whole class, and every record needs both.
@@ -60,12 +60,12 @@ _start_values = attrgetter(*_START_FIELDS)
 _step_values = attrgetter(*_STEP_FIELDS)
 
 
-def written(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
+def encode_form(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
     """Encodes a form as bytes."""
     return utf8_bytes(_encoded({"form": version, **form}))
 
 
-def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
+def read_form(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
     """Decodes a form and returns the result of `make`.
 
     Raises:
@@ -112,30 +112,30 @@ def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
     if kept is not None:
         if kept["kind"] not in FAILURE_RULES:
             raise ValueError(f"unknown kind of failure: {kept['kind']!r}")
-        failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untagged(kept["data"]))
+        failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untag_values(kept["data"]))
     return ToolResult(
         form["success"],
         untag(form["data"]),
         form["error"],
-        _untagged(form["metadata"]),
+        _untag_values(form["metadata"]),
         content=tuple(untag(block) for block in form["blocks"]),
         failure=failure,
         call=call,
     )
 
 
-def ended_form(step: Step, result: ToolResult) -> dict[str, Any]:
+def step_end_form(step: Step, result: ToolResult) -> dict[str, Any]:
     """Returns the form of a step that ended."""
     return {"step": _step_form(step), "result": result_form(result)}
 
 
-def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
+def step_end_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
     """Returns the step and its result. The result carries the step's call."""
-    step = _made(Step, form["step"])
+    step = _make_dataclass(Step, form["step"])
     return step, result_of(form["result"], call_of(step))
 
 
-def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
+def shorten_form(form: Mapping[str, Any], shared: SharedValues, *, is_begun: bool) -> dict[str, Any]:
     """Returns the form of an ended step without data on record elsewhere.
 
     These are the arguments of a step that was begun, large values, and blocks that are the data.
@@ -143,7 +143,7 @@ def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dic
     step, result = dict(form["step"]), form["result"]
     if is_begun:
         del step["given"]
-    values = {name: shared.shortened(result[name]) for name in _LARGE}
+    values = {name: shared.shorten(result[name]) for name in _LARGE}
     if are_data(result["blocks"], result["data"]):
         values["blocks"] = IN_DATA
     return {"step": step, "result": {**result, **values}}
@@ -153,8 +153,8 @@ _LARGE = ("data", "blocks", "metadata")
 """The parts of a result that can hold another step's value. The metadata of a program hold the results of its calls."""
 
 
-def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Restores a form that `shortened` made. `data` maps the key of each earlier step to its tagged data."""
+def expand_form(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Restores a form that `shorten` made. `data` maps the key of each earlier step to its tagged data."""
     if form["form"] == WHOLE:
         return form
     step, result = form["step"], form["result"]
@@ -180,7 +180,7 @@ def start_form(start: Start) -> dict[str, Any]:
 
 def start_of(form: Mapping[str, Any]) -> Start:
     """Returns the `Start` that a form holds."""
-    return _made(Start, {**form, "arguments": untag(form["arguments"])})
+    return _make_dataclass(Start, {**form, "arguments": untag(form["arguments"])})
 
 
 def run_form(start: RunStart) -> dict[str, Any]:
@@ -199,12 +199,12 @@ def run_of(form: Mapping[str, Any]) -> RunStart:
     return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
-def described_of(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
+def summary_of(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
     """Returns the protocol, the tools, the caller and the conversation of a run's start.
 
     It reads no reply, so that a list is cheap.
     """
-    caller = _made(Caller, untag(form["caller"]))
+    caller = _make_dataclass(Caller, untag(form["caller"]))
     return form["protocol"], tuple(untag(form["tools"])), caller, form.get("conversation", "")
 
 
@@ -256,12 +256,12 @@ def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | Non
 
 def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], text: str | None) -> ToolResult:
     if "step" not in form:
-        return result_of(form["result"], _call_of(form["call"]))
+        return result_of(form["result"], _call_from_form(form["call"]))
     result = steps.get(form["step"])
     if result is None or result.call is None:
         raise LookupError(f"step {form['step']} is missing")
     call = {"arguments": _representable(result.call.arguments), "raw_text": text, **form["call"]}
-    return dataclasses.replace(result, call=_call_of(call))
+    return dataclasses.replace(result, call=_call_from_form(call))
 
 
 def plain_form(value: object) -> dict[str, Any]:
@@ -277,10 +277,10 @@ def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
         ValueError: The form does not fit the dataclass.
     """
     names = {field.name for field in dataclasses.fields(cast("Any", kind))}
-    return _made(kind, {name: untag(value) for name, value in form.items() if name in names})
+    return _make_dataclass(kind, {name: untag(value) for name, value in form.items() if name in names})
 
 
-def _made(kind: type[T], values: Mapping[str, Any]) -> T:
+def _make_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
     """Builds a dataclass from the types that JSON has. It ignores fields that the dataclass lacks."""
     try:
         return _adapter(kind).validate_python(values)
@@ -311,10 +311,10 @@ def _call_form(call: ToolCall | None) -> dict[str, Any] | None:
     }
 
 
-def _call_of(form: Mapping[str, Any] | None) -> ToolCall | None:
+def _call_from_form(form: Mapping[str, Any] | None) -> ToolCall | None:
     if form is None:
         return None
-    arguments = _untagged(form["arguments"])
+    arguments = _untag_values(form["arguments"])
     return ToolCall(form["name"], arguments, id=form["id"], parent=form["parent"], raw_text=form["raw_text"])
 
 
@@ -339,5 +339,5 @@ def _representable(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _untagged(values: Mapping[str, Any]) -> dict[str, Any]:
+def _untag_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: untag(value) for name, value in values.items()}

@@ -19,16 +19,16 @@ from toolwire.journal.ledger.begin import may_have_run, too_much_to_begin, too_m
 from toolwire.journal.ledger.forms import (
     REFERRING,
     WHOLE,
-    ended_form,
-    ended_of,
-    lengthened,
-    read,
+    encode_form,
+    expand_form,
+    read_form,
     results_form,
     start_of,
-    written,
+    step_end_form,
+    step_end_of,
 )
-from toolwire.journal.ledger.large_values import LARGE_BYTES, Shared
-from toolwire.journal.ledger.steps import End, end_of
+from toolwire.journal.ledger.large_values import LARGE_BYTES, SharedValues
+from toolwire.journal.ledger.steps import StepEnd, end_of
 from toolwire.journal.log.compare import Span, spans
 from toolwire.journal.run import RUN_LIMIT_BYTES, RecordedCall
 from toolwire.vocabulary.results import ToolResult
@@ -59,13 +59,13 @@ class ReplayHistory:
     size: int
     """Bytes of these records in the database."""
     steps: dict[str, KeptStep] = field(default_factory=dict[str, KeptStep])
-    ended: list[str] = field(default_factory=list[str])
+    end_order: list[str] = field(default_factory=list[str])
     """Keys of the ended steps, in order."""
     notes: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list[tuple[str, Mapping[str, Any]]])
     """Pairs of parent and entry, in order."""
     large: set[str] = field(default_factory=set[str])
     """Keys of the steps whose result is large."""
-    shared: Shared = field(default_factory=Shared)
+    large_values: SharedValues = field(default_factory=SharedValues)
     """The values of the large results."""
     requests: tuple[AskedRequest, ...] = ()
     """The requests of the run when it was opened, oldest first."""
@@ -118,35 +118,35 @@ class ReplayHistory:
                 else:
                     self.steps[key] = kept.before
 
-    def end(self, step: Step, result: ToolResult, put: Callable[[KeptStep, End, int], None]) -> ToolResult | None:
+    def end(self, step: Step, result: ToolResult, put: Callable[[KeptStep, StepEnd, int], None]) -> ToolResult | None:
         """Marks a step as ended. `put` queues its record, given the place of the step among the ended ones.
 
         Returns None, or the failure `limit` for a step without a record: it was not begun, and the run is full.
         """
         is_begun = (before := self.steps.get(step.key)) is not None and before.start is not None
-        end = end_of(step, result, self.shared, is_begun=is_begun)
+        end = end_of(step, result, self.large_values, is_begun=is_begun)
         with self._lock:
             is_kept = self.size + len(end.data) <= RUN_LIMIT_BYTES
             if not is_kept:
                 result = too_much_to_keep(step, result.call, len(end.data))
-                end = end_of(step, result, self.shared, is_begun=is_begun)
+                end = end_of(step, result, self.large_values, is_begun=is_begun)
             kept = self.steps.setdefault(step.key, KeptStep(step=step))
             kept.result, kept.is_running = result, False
             if not is_kept and not is_begun:
                 # The call may run again, and recording each refusal would need room as well.
                 return result
-            self.ended.append(step.key)
+            self.end_order.append(step.key)
             self.size += len(end.data)
             if end.is_large:
                 self.share(step.key, end.value)
             # Under the lock, so that the writer receives the steps in the order of their places.
-            put(kept, end, len(self.ended))
+            put(kept, end, len(self.end_order))
         return None
 
-    def ended_steps(self) -> list[KeptStep]:
+    def list_ended(self) -> list[KeptStep]:
         """Returns the ended steps in the order in which they ended."""
         with self._lock:
-            return [self.steps[key] for key in self.ended]
+            return [self.steps[key] for key in self.end_order]
 
     def note(self, parent: str, entry: Mapping[str, Any], put: Callable[[int], int]) -> None:
         """Keeps a note. `put` queues its record, given the place of the note, and returns the size in bytes."""
@@ -157,29 +157,29 @@ class ReplayHistory:
     def share(self, key: str, value: Any) -> None:
         """Lets later records refer to a large result, given the step's key and its tagged value."""
         self.large.add(key)
-        self.shared.add(key, value)
+        self.large_values.add(key, value)
 
     def spans(self) -> list[Span]:
         """Returns the keys of all steps on record. The log keeps them, so that a missing step shows later."""
         with self._lock:
             begun = [key for key, kept in self.steps.items() if kept.start is not None]
-            return spans(dict.fromkeys((*begun, *self.ended)))
+            return spans(dict.fromkeys((*begun, *self.end_order)))
 
     def root(self) -> tuple[int, str]:
         """Returns the number of ended steps and `sha256:` over them, in order.
 
         Every process with the same steps gets the same value.
         """
-        ended, hashed = self.ended_steps(), sha256()
+        ended, hashed = self.list_ended(), sha256()
         for kept in ended:
             if kept.result is not None:
-                hashed.update(sha256(written(ended_form(kept.step, kept.result))).digest())
+                hashed.update(sha256(encode_form(step_end_form(kept.step, kept.result))).digest())
         return len(ended), f"sha256:{hashed.hexdigest()}"
 
     def outcome(self, results: Sequence[ToolResult], texts: Sequence[str]) -> bytes:
         """Returns the written form of the run's results. `texts` holds the model's own text for each call."""
         steps = {key: self.steps[key].step for key in self.large}
-        return written(results_form(results, steps, texts), REFERRING if steps else WHOLE)
+        return encode_form(results_form(results, steps, texts), REFERRING if steps else WHOLE)
 
 
 def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHistory:
@@ -191,7 +191,7 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
     history = ReplayHistory(size=0)
     for row in connection.execute(select(NOTES).where(NOTES.c.run_id == run_id).order_by(NOTES.c.place)):
         data = sealer.open(row.entry, "notes", run_id, row.parent, str(row.place))
-        history.notes.append((row.parent, read(data, itemgetter("entry"))))
+        history.notes.append((row.parent, read_form(data, itemgetter("entry"))))
         history.size += len(row.entry)
     values: dict[str, Any] = {}
     query = select(STEPS).where(STEPS.c.run_id == run_id).order_by(STEPS.c.place, STEPS.c.started_at)
@@ -199,13 +199,13 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
         start = None
         if row.begun is not None:
             history.size += len(row.begun)
-            start = read(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
+            start = read_form(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
         if row.ended is not None:
             history.size += len(row.ended)
             text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
-            form, step, result = read(text, partial(_end_read, start, values))
+            form, step, result = read_form(text, partial(_read_end, start, values))
             history.steps[row.key] = KeptStep(step=step, start=start, started_at=row.started_at, result=result)
-            history.ended.append(row.key)
+            history.end_order.append(row.key)
             if len(text) > LARGE_BYTES or form["form"] > WHOLE:
                 values[row.key] = form["result"]["data"]
                 history.share(row.key, values[row.key])
@@ -236,8 +236,8 @@ def calls_of(connection: Connection, sealer: Sealer, run_id: str) -> list[Record
     return sorted(found, key=lambda call: call.started_at or call.ended_at or 0.0)
 
 
-def _end_read(
+def _read_end(
     start: Start | None, values: Mapping[str, Any], form: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Step, ToolResult]:
-    found = lengthened(form, start, values)
-    return found, *ended_of(found)
+    found = expand_form(form, start, values)
+    return found, *step_end_of(found)

@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import KEPT_RESULTS
 from toolwire.journal.database.work import RecordFuture, Work
-from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
 from toolwire.journal.ledger.leases import LeaseLost
-from toolwire.journal.log.chain import locked_head
+from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.kept_text import KeptText
@@ -58,7 +58,7 @@ class KeptResults:
         The id is None if the text alone exceeds `KEPT_LIMIT_BYTES`, or if another process took the run over.
         """
         new_id = secrets.token_hex(_ID_BYTES)
-        sealed = self._database.sealer.seal(_written(kept, caller), *self._place(self._start.run_id, new_id))
+        sealed = self._database.sealer.seal(_encode_text(kept, caller), *self._place(self._start.run_id, new_id))
         if len(sealed) > KEPT_LIMIT_BYTES:
             future = RecordFuture[str | None]()
             future.set_result(None)
@@ -67,7 +67,7 @@ class KeptResults:
         def job(connection: Connection) -> str | None:
             self._touch(connection)
             # One transaction at a time counts and drops results, in all processes.
-            locked_head(connection, self._database.sealer)
+            lock_head(connection, self._database.sealer)
             connection.execute(
                 insert(KEPT_RESULTS).values(
                     result_id=new_id,
@@ -81,7 +81,7 @@ class KeptResults:
             _make_room(connection, self._ours(), new_id)
             return new_id
 
-        return self._database.run(job, _not_kept)
+        return self._database.run(job, _ignore_lost_lease)
 
     def find(self, id: str, caller: Caller, /) -> KeptText | None:
         """Returns the text; None if it was dropped, or belongs to another conversation or caller.
@@ -96,7 +96,7 @@ class KeptResults:
         row = self._database.read(lambda connection: connection.execute(query).one_or_none())
         if row is None:
             return None
-        kept, owner = _kept_of(self._database.sealer.open(row.result, *self._place(row.run_id, id)))
+        kept, owner = _decode_text(self._database.sealer.open(row.result, *self._place(row.run_id, id)))
         if owner != caller:
             return None
         self._database.put(Work(future=None, job=lambda connection: self._has_read(connection, id)))
@@ -104,7 +104,7 @@ class KeptResults:
 
     def _has_read(self, connection: Connection, id: str) -> None:
         # Transactions that drop results lock the log's head first too, so that two never wait for each other.
-        locked_head(connection, self._database.sealer)
+        lock_head(connection, self._database.sealer)
         row = update(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id == id)
         connection.execute(row.values(read_at=time.time()))
 
@@ -135,21 +135,21 @@ def _make_room(connection: Connection, ours: ColumnElement[bool], new_id: str) -
         connection.execute(delete(KEPT_RESULTS).where(kept.result_id.in_(dropped)))
 
 
-def _not_kept(_: Connection, error: Exception) -> None:
+def _ignore_lost_lease(_: Connection, error: Exception) -> None:
     """The result is then cut. Its call ends as a call of a run that was taken over."""
     if not isinstance(error, LeaseLost):
         raise error
 
 
-def _written(kept: KeptText, caller: Caller) -> bytes:
+def _encode_text(kept: KeptText, caller: Caller) -> bytes:
     form = {"page_bytes": kept.page_bytes, "labels": sorted(kept.labels), "caller": plain_form(caller)}
-    return written(form) + _TEXT + utf8_bytes(kept.text)
+    return encode_form(form) + _TEXT + utf8_bytes(kept.text)
 
 
-def _kept_of(data: bytes) -> tuple[KeptText, Caller]:
+def _decode_text(data: bytes) -> tuple[KeptText, Caller]:
     head, _, text = data.partition(_TEXT)
 
-    def made(form: dict[str, Any]) -> tuple[KeptText, Caller]:
+    def make_text(form: dict[str, Any]) -> tuple[KeptText, Caller]:
         kept = KeptText(
             text=utf8_text(text),
             page_bytes=form["page_bytes"],
@@ -157,4 +157,4 @@ def _kept_of(data: bytes) -> tuple[KeptText, Caller]:
         )
         return kept, plain_of(Caller, form["caller"])
 
-    return read(head, made)
+    return read_form(head, make_text)

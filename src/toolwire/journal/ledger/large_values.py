@@ -26,7 +26,7 @@ IN_DATA = {TAG: "data"}
 _CONTAINERS = (str, list, dict)
 
 
-class Shared:
+class SharedValues:
     """The large results on record for one run. Values are added under the ledger's lock; reading needs no lock."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Shared:
             shape = _shape(cast("str", data))
             self._keys.setdefault(shape, {}).setdefault(_hash(data), key)
 
-    def shortened(self, data: Any) -> Any:
+    def shorten(self, data: Any) -> Any:
         """Returns the tagged data with recorded values replaced by references."""
         return self._referring(data) if self._keys else data
 

@@ -115,7 +115,7 @@ class Lease:
 _TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
-class Touch:
+class LeaseCheck:
     """The record that precedes every other record of a run. It fails unless the lease still holds.
 
     It increments the run's revision. The process renews its leases by its row in `owners`.
@@ -136,7 +136,7 @@ class Touch:
             raise LeaseLost
 
 
-TOUCH = Touch()
+TOUCH = LeaseCheck()
 
 
 def touch(connection: Connection, lease: Lease, now: float) -> None:
@@ -205,7 +205,7 @@ RETRY_S = 1.0
 _LOG = logging.getLogger("toolwire.store")
 
 
-class Renewal:
+class LeaseRenewal:
     """A thread that renews leases between `start` and `stop`.
 
     It uses its own connection and takes none of the writer's locks.

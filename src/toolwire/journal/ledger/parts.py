@@ -53,7 +53,7 @@ def write_part(connection: Connection, parts: Parts, number: int, sealed: bytes,
     connection.execute(insert(DOCUMENT_PARTS).values(**values, written_at=now, data=sealed))
 
 
-def joined(connection: Connection, sealer: Sealer, parts: Parts, *, count: int, what: str) -> bytes:
+def join_parts(connection: Connection, sealer: Sealer, parts: Parts, *, count: int, what: str) -> bytes:
     """Returns the value.
 
     Raises:

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, func, select
 from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import OWNERS, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.conversations import rejoined
-from toolwire.journal.ledger.forms import described_of, read, result_of, results_of, run_of, texts_of
+from toolwire.journal.ledger.conversations import rejoin_conversation
+from toolwire.journal.ledger.forms import read_form, result_of, results_of, run_of, summary_of, texts_of
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
@@ -24,18 +24,18 @@ from toolwire.journal.run import RunInfo, RunStatus
 from toolwire.permission.approval import DecisionRefused
 
 
-def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
+def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedger:
     """Returns the ledger of a run from its row in `runs`. Takes the lease unless the run has ended.
 
     Raises:
         DecisionRefused: See `Store.reopen`.
     """
     sealer, run_id = database.sealer, str(row.run_id)
-    start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
+    start = read_form(sealer.open(row.start, "runs", run_id, "start"), run_of)
     outcome = divergence = lease = None
     urls: tuple[str, ...] = ()
     if row.divergence is not None:
-        divergence = read(
+        divergence = read_form(
             sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
         )
     status: RunStatus = row.status
@@ -45,7 +45,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
             raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
-        start, urls = rejoined(connection, sealer, start, database.owner, now)
+        start, urls = rejoin_conversation(connection, sealer, start, database.owner, now)
         append(connection, sealer, [run_event(start, "resumed", process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
@@ -53,11 +53,11 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     start = replace(start, variables=variables_in(history))
     history.stopped = divergence
     if lease is not None:
-        history.requests = approvals.asked_requests(connection, sealer, run_id, frozenset(history.ended))
+        history.requests = approvals.requests_of_run(connection, sealer, run_id, frozenset(history.end_order))
     if row.outcome is not None:
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
-        outcome = read(sealed, lambda form: results_of(form, results, texts_of(start)))
+        outcome = read_form(sealed, lambda form: results_of(form, results, texts_of(start)))
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
     return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome, urls=urls)
 
@@ -83,7 +83,7 @@ def infos(connection: Connection, database: Database, wanted: Any, now: float) -
         return bool(owner) and Owner.read(owner).is_alive(renewed_until=renewed_until, now=now)
 
     return [
-        _info(database, row, is_held(row.owner, max(row.lease_until, row.alive_until or 0.0)))
+        _info_of_row(database, row, is_held(row.owner, max(row.lease_until, row.alive_until or 0.0)))
         for row in connection.execute(query)
     ]
 
@@ -94,9 +94,9 @@ DESCRIBED = tuple(RUNS.c[name] for name in (*_FACTS, "owner", "lease_until", "st
 """The columns of a run's description. Its outcome, which may be large, is not among them."""
 
 
-def _info(database: Database, row: Any, is_held: bool) -> RunInfo:
+def _info_of_row(database: Database, row: Any, is_held: bool) -> RunInfo:
     sealed = database.sealer.open(row.start, "runs", row.run_id, "start")
-    protocol, tools, caller, conversation = read(sealed, described_of)
+    protocol, tools, caller, conversation = read_form(sealed, summary_of)
     return RunInfo(
         **{name: getattr(row, name) for name in _FACTS},
         protocol=protocol,

@@ -15,17 +15,17 @@ from sqlalchemy import Connection, select, update
 
 from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
-from toolwire.journal.database.work import Kind, RecordFuture, Rows, Work
+from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.asked import in_doubt
-from toolwire.journal.ledger.begin import begin, divergence, not_settled, taken_over, why_not
+from toolwire.journal.ledger.begin import answer_despite_loss, begin, divergence, takeover_failure, why_not
 from toolwire.journal.ledger.conversations import has_read
-from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
+from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.ledger.shared_variables import keep_variables
-from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, End, begun_row, ended_row, note_row
+from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, begin_row, end_row, note_row
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
@@ -55,7 +55,7 @@ class RunLedger:
     ) -> None:
         self.run_id = start.run_id
         self.start = start
-        self.asked = frozenset(one.call_id for one in history.requests if not one.is_question)
+        self.approval_call_ids = frozenset(one.call_id for one in history.requests if not one.is_question)
         """Ids of the calls that a person was asked about."""
         self.status: RunStatus = status
         self.rev = rev
@@ -87,9 +87,9 @@ class RunLedger:
             return kept.result
         return in_doubt(self.run_id, kept.start, kept.started_at, history.requests)
 
-    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+    def steps_below(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Returns the ended steps below `parent`, in the order in which they ended."""
-        kept = self._history.ended_steps()
+        kept = self._history.list_ended()
         return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
 
     def note(self, parent: str, entry: Mapping[str, Any]) -> None:
@@ -109,13 +109,13 @@ class RunLedger:
     @property
     def pages(self) -> KeptResults:
         """The long results of the run's conversation."""
-        return KeptResults(self._database, self.start, self._touch)
+        return KeptResults(self._database, self.start, self._check_lease)
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """Records the request before a person sees it. Returns the recorded one, with its decision if it has one."""
 
         def job(connection: Connection) -> tuple[ApprovalRequest, Decision | None]:
-            self._touch(connection)
+            self._check_lease(connection)
             return approvals.ask(connection, self._database.sealer, request)
 
         return self._run(job)
@@ -137,7 +137,7 @@ class RunLedger:
         """Records that the tool receives these answers."""
 
         def job(connection: Connection) -> None:
-            self._touch(connection)
+            self._check_lease(connection)
             approvals.use_answers(connection, request_ids)
 
         return self._run(job)
@@ -149,19 +149,19 @@ class RunLedger:
         """
         now = time.time()
         future = RecordFuture[float | ToolResult]()
-        data = written(start_form(start))
+        data = encode_form(start_form(start))
         kept = self._history.begin(start, now, len(data), self._refusal())
         if isinstance(kept, ToolResult):
             future.set_result(kept)
             return future
-        row = begun_row(self._database.sealer, self.run_id, start, data, kept.started_at)
+        row = begin_row(self._database.sealer, self.run_id, start, data, kept.started_at)
         work = Work(future=future, answer=kept.started_at)
-        work.otherwise, work.failed = partial(self._not_begun, kept), partial(self._not_recorded, kept)
+        work.otherwise, work.failed = partial(self._undo_begin, kept), partial(self._undo_record, kept)
         is_again = kept.before is not None
         if not is_again and not start.request_id:
-            work.records = [self._touching(now), (BEGUN, row)]
+            work.records = [self._lease_record(now), (BEGUN, row)]
         else:
-            sealer, lease = self._database.sealer, self._held()
+            sealer, lease = self._database.sealer, self._require_lease()
             work.job = lambda connection: begin(connection, sealer, lease, start, row, is_again=is_again)
         self._database.put(work)
         return future
@@ -170,9 +170,9 @@ class RunLedger:
         """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
         future, now = RecordFuture[ToolResult](), time.time()
 
-        def put(kept: KeptStep, end: End, place: int) -> None:
-            row = ended_row(self._database.sealer, self.run_id, end, place, now)
-            records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
+        def put(kept: KeptStep, end: StepEnd, place: int) -> None:
+            row = end_row(self._database.sealer, self.run_id, end, place, now)
+            records: list[tuple[RecordKind, Mapping[str, Any]]] = [(ENDED, row)]
             if kept.start is not None and kept.start.request_id:
                 records.append((USED, {"request_id": kept.start.request_id}))
             self._put(records, future, kept.result)
@@ -182,7 +182,7 @@ class RunLedger:
             future.set_result(refused)
         return future
 
-    def interrupted(self, step: Step) -> None:
+    def abandon(self, step: Step) -> None:
         """Notes that the step no longer runs here. Its outcome stays open."""
         kept = self._history.steps.get(step.key)
         if kept is not None:
@@ -203,10 +203,10 @@ class RunLedger:
         what its programs changed in the `variables`.
         """
         kept = tuple(results)
-        sealed = self._sealed(self._history.outcome(kept, texts_of(self.start)), "outcome")
+        sealed = self._seal_column(self._history.outcome(kept, texts_of(self.start)), "outcome")
 
         def job(connection: Connection) -> None:
-            self._touch(connection)
+            self._check_lease(connection)
             approvals.supersede(connection, self.run_id)
             self._end(connection, taints, urls, status=self._final(connection), outcome=sealed)
             if variables is not None:
@@ -222,7 +222,7 @@ class RunLedger:
         """
 
         def job(connection: Connection) -> SuspendedRun:
-            self._touch(connection)
+            self._check_lease(connection)
             self._end(connection, taints, urls, status="suspended")
             sealer = self._database.sealer
             head, root = self._history.root()
@@ -241,7 +241,7 @@ class RunLedger:
         """Releases the run as it stands. Does nothing if the run was released before."""
         if not self._is_given_up:
             self._is_given_up = True
-            return self._database.run(lambda connection: give_up(connection, self._held()))
+            return self._database.run(lambda connection: give_up(connection, self._require_lease()))
         future = RecordFuture[None]()
         future.set_result(None)
         return future
@@ -261,7 +261,7 @@ class RunLedger:
         status: RunStatus,
         **values: Any,
     ) -> None:
-        lease = self._held()
+        lease = self._require_lease()
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
@@ -274,31 +274,31 @@ class RunLedger:
     # -- how --------------------------------------------------------------------------------------------------------
 
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
-        return self._database.run(job, self._refused)
+        return self._database.run(job, self._refuse_lost_lease)
 
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None:
-            records = [self._touching(time.time()), *records]
-            otherwise = None if future is None else partial(not_settled, self.run_id, answer)
+            records = [self._lease_record(time.time()), *records]
+            otherwise = None if future is None else partial(answer_despite_loss, self.run_id, answer)
             self._database.put(Work(future=future, records=records, answer=answer, otherwise=otherwise))
         elif future is not None:
             future.set_result(answer)
 
-    def _touching(self, now: float) -> tuple[Kind, Mapping[str, Any]]:
-        return TOUCH, {"lease": self._held(), "now": now}
+    def _lease_record(self, now: float) -> tuple[RecordKind, Mapping[str, Any]]:
+        return TOUCH, {"lease": self._require_lease(), "now": now}
 
-    def _touch(self, connection: Connection) -> None:
-        touch(connection, self._held(), time.time())
+    def _check_lease(self, connection: Connection) -> None:
+        touch(connection, self._require_lease(), time.time())
 
-    def _held(self) -> Lease:
+    def _require_lease(self) -> Lease:
         if self._lease is not None:
             return self._lease
         raise LeaseLost
 
-    def _sealed(self, data: bytes, column: str) -> bytes:
+    def _seal_column(self, data: bytes, column: str) -> bytes:
         return self._database.sealer.seal(data, "runs", self.run_id, column)
 
-    def _refused(self, _: Connection, error: Exception) -> Any:
+    def _refuse_lost_lease(self, _: Connection, error: Exception) -> Any:
         if not isinstance(error, LeaseLost):
             raise error
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
@@ -306,16 +306,16 @@ class RunLedger:
     def _refusal(self) -> ToolResult | None:
         """Returns why no step must begin, as far as this process knows, or None."""
         if self._lease is None:
-            return taken_over(self.run_id)
+            return takeover_failure(self.run_id)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be recorded.")
         return None
 
-    def _not_begun(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
+    def _undo_begin(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
         self._history.undo(kept)
         return why_not(connection, error, self.run_id, kept.step)
 
-    def _not_recorded(self, kept: KeptStep, error: Exception) -> ToolResult:
+    def _undo_record(self, kept: KeptStep, error: Exception) -> ToolResult:
         self._history.undo(kept)
         return ToolResult.failed("unavailable", f"{kept.step.tool!r} was not run: {error}.")
 
@@ -326,13 +326,13 @@ class RunLedger:
         if first is not failure:
             return first
         self.status = "diverged"
-        sealed = self._sealed(written({"result": result_form(failure)}), "divergence")
+        sealed = self._seal_column(encode_form({"result": result_form(failure)}), "divergence")
 
         def job(connection: Connection) -> None:
-            self._touch(connection)
+            self._check_lease(connection)
             change = update(RUNS).where(RUNS.c.run_id == self.run_id)
             connection.execute(change.values(status="diverged", divergence=sealed))
             append(connection, self._database.sealer, [run_event(self.start, "diverged", step=step.key)])
 
-        self._database.put(Work(future=None, job=job, otherwise=partial(not_settled, self.run_id, None)))
+        self._database.put(Work(future=None, job=job, otherwise=partial(answer_despite_loss, self.run_id, None)))
         return failure

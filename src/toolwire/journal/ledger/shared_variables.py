@@ -12,8 +12,8 @@ from sqlalchemy import Connection, delete, insert, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import RUNS, VARIABLES
-from toolwire.journal.ledger.conversations import locked, whose
-from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.conversations import lock_conversation, whose
+from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
 from toolwire.journal.ledger.history import ReplayHistory
 from toolwire.journal.ledger.steps import NOTED, note_row
 from toolwire.journal.ledger.steps import VARIABLES as KEY
@@ -29,7 +29,7 @@ def with_variables(connection: Connection, sealer: Sealer, run: RunStart) -> Run
     """
     if run.variables is None or not _is_shared(run):
         return run
-    kept = _kept(connection, sealer, run).values()
+    kept = _read_variables(connection, sealer, run).values()
     return replace(run, variables={name: text for one in kept for name, text in one.items()})
 
 
@@ -53,8 +53,8 @@ def keep_variables(connection: Connection, sealer: Sealer, run: RunStart, change
     """Records what a run has changed in the variables of its conversation. Without a principal nothing is recorded."""
     if not _is_shared(run) or not (change.set or change.removed):
         return
-    locked(connection, sealer, run.conversation, run.caller, now)
-    kept = _kept(connection, sealer, run)
+    lock_conversation(connection, sealer, run.conversation, run.caller, now)
+    kept = _read_variables(connection, sealer, run)
     after = {name: text for one in kept.values() for name, text in one.items() if name not in change.set}
     after = {name: text for name, text in after.items() if name not in change.removed} | dict(change.set)
     drop_oldest(after)
@@ -62,37 +62,39 @@ def keep_variables(connection: Connection, sealer: Sealer, run: RunStart, change
         left = {name: text for name, text in one.items() if after.get(name) is text}
         if len(left) < len(one):
             connection.execute(delete(VARIABLES).where(VARIABLES.c.run_id == run_id))
-            _write(connection, sealer, run, run_id, left)
-    _write(connection, sealer, run, run.run_id, {name: text for name, text in change.set.items() if name in after})
+            _write_variables(connection, sealer, run, run_id, left)
+    _write_variables(
+        connection, sealer, run, run.run_id, {name: text for name, text in change.set.items() if name in after}
+    )
 
 
 def _is_shared(run: RunStart) -> bool:
     return bool(run.conversation and run.caller.principal)
 
 
-def _kept(connection: Connection, sealer: Sealer, run: RunStart) -> dict[str, dict[str, str]]:
+def _read_variables(connection: Connection, sealer: Sealer, run: RunStart) -> dict[str, dict[str, str]]:
     """Returns the variables that this run may read, by the run that has set them, the oldest first."""
     same = (RUNS.c[column] == value for column, value in whose(run).items())
     query = select(VARIABLES).join(RUNS, RUNS.c.run_id == VARIABLES.c.run_id).where(*same)
     found = dict[str, dict[str, str]]()
     for row in connection.execute(query.order_by(RUNS.c.created_at, RUNS.c.run_id)):
-        owner, kept = read(sealer.open(row.data, *_place(run, row.run_id)), _kept_of)
+        owner, kept = read_form(sealer.open(row.data, *_variables_place(run, row.run_id)), _decode_variables)
         # The columns are in plain text; the sealed caller counts.
         if owner == run.caller:
             found[row.run_id] = kept
     return found
 
 
-def _write(connection: Connection, sealer: Sealer, run: RunStart, run_id: str, kept: Variables) -> None:
+def _write_variables(connection: Connection, sealer: Sealer, run: RunStart, run_id: str, kept: Variables) -> None:
     if kept:
-        form = written({"caller": plain_form(run.caller), "variables": dict(kept)})
-        values = {"run_id": run_id, "data": sealer.seal(form, *_place(run, run_id))}
+        form = encode_form({"caller": plain_form(run.caller), "variables": dict(kept)})
+        values = {"run_id": run_id, "data": sealer.seal(form, *_variables_place(run, run_id))}
         connection.execute(insert(VARIABLES).values(values))
 
 
-def _place(run: RunStart, run_id: str) -> tuple[str, ...]:
+def _variables_place(run: RunStart, run_id: str) -> tuple[str, ...]:
     return "variables", run.conversation, run_id
 
 
-def _kept_of(form: dict[str, Any]) -> tuple[Caller, dict[str, str]]:
+def _decode_variables(form: dict[str, Any]) -> tuple[Caller, dict[str, str]]:
     return plain_of(Caller, form["caller"]), dict(form["variables"])

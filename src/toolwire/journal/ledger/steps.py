@@ -12,8 +12,8 @@ from sqlalchemy import Connection, exists, select, update
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Draft, Sealer
 from toolwire.journal.database.tables import STEPS
-from toolwire.journal.ledger.forms import GIVEN, ONCE, REFERRING, WHOLE, ended_form, shortened, written
-from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, Shared
+from toolwire.journal.ledger.forms import GIVEN, ONCE, REFERRING, WHOLE, encode_form, shorten_form, step_end_form
+from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, SharedValues
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
 
@@ -21,7 +21,7 @@ VARIABLES = "variables"
 """The key of the variables in the note of a run or a program that starts with them."""
 
 
-class Rows:
+class StatementKind:
     """A kind of record with one statement, run for many rows at once.
 
     The writing thread seals the draft column: a calling thread would have to wait for the interpreter after each seal.
@@ -44,14 +44,14 @@ class Rows:
         return run_many(connection, self._statement, values)
 
 
-BEGUN = Rows(
+BEGUN = StatementKind(
     1,
     "INSERT INTO steps (run_id, key, started_at, attempt, begun) VALUES (?, ?, ?, ?, ?)",
     *("run_id", "key", "started_at", "attempt"),
     draft="begun",
 )
 """A step that is about to run. The insert fails if the row exists, so no step begins twice."""
-ENDED = Rows(
+ENDED = StatementKind(
     2,
     "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended) VALUES (?, ?, 0.0, 0, ?, ?, ?)"
     " ON CONFLICT (run_id, key) DO UPDATE"
@@ -62,18 +62,18 @@ ENDED = Rows(
     draft="ended",
 )
 """The end of a step, whether or not it was begun."""
-NOTED = Rows(
+NOTED = StatementKind(
     2,
     "INSERT INTO notes (run_id, place, parent, entry) VALUES (?, ?, ?, ?)",
     *("run_id", "place", "parent"),
     draft="entry",
 )
 """A note of a composite tool."""
-USED = Rows(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
+USED = StatementKind(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
 """The end of an approved call."""
 
 
-def begun_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
+def begin_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
     """Returns the row of a step that is about to run. `data` is its written form."""
     key = start.step.key
     draft = Draft(sealer, data, ("steps", run_id, key, "begun"))
@@ -81,7 +81,7 @@ def begun_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class StepEnd:
     """The end of a step in its written form."""
 
     step: Step
@@ -93,18 +93,18 @@ class End:
     """The tagged data of a large result, else None."""
 
 
-def end_of(step: Step, result: ToolResult, shared: Shared, *, is_begun: bool) -> End:
+def end_of(step: Step, result: ToolResult, shared: SharedValues, *, is_begun: bool) -> StepEnd:
     """Returns the end of a step. A large end omits the arguments of a begun step, which are on record already."""
-    form = ended_form(step, result)
-    data = written(form)
+    form = step_end_form(step, result)
+    data = encode_form(form)
     if len(data) <= LARGE_BYTES:
-        return End(step=step, data=data)
-    short = shortened(form, shared, is_begun=is_begun)
+        return StepEnd(step=step, data=data)
+    short = shorten_form(form, shared, is_begun=is_begun)
     version = ONCE if short["result"]["blocks"] == IN_DATA else REFERRING
-    return End(step=step, data=written(short, version), is_large=True, value=form["result"]["data"])
+    return StepEnd(step=step, data=encode_form(short, version), is_large=True, value=form["result"]["data"])
 
 
-def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> dict[str, Any]:
+def end_row(sealer: Sealer, run_id: str, end: StepEnd, place: int, now: float) -> dict[str, Any]:
     """Returns the row of a step that ended."""
     key = end.step.key
     draft = Draft(sealer, end.data, ("steps", run_id, key, "ended"))
@@ -114,7 +114,7 @@ def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
     """Returns the row of a note."""
     version = GIVEN if VARIABLES in entry else WHOLE
-    draft = Draft(sealer, written({"entry": dict(entry)}, version), ("notes", run_id, parent, str(place)))
+    draft = Draft(sealer, encode_form({"entry": dict(entry)}, version), ("notes", run_id, parent, str(place)))
     return {"run_id": run_id, "place": place, "parent": parent, "entry": draft}
 
 

@@ -87,7 +87,7 @@ class LogRows:
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
     """Appends rows to the chain, inside the caller's transaction."""
-    head = locked_head(connection, sealer)
+    head = lock_head(connection, sealer)
     written: list[dict[str, Any]] = []
     for row in rows:
         entry = redact(row["entry"])
@@ -97,17 +97,17 @@ def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, A
             "kind": row["kind"],
             **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
             "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
-            **{name: _named(row.get(name, "")) for name in WHOSE},
+            **{name: _clear_name(row.get(name, "")) for name in WHOSE},
         }
         head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
-        written.append({**columns, "hash": head.hash, **repeated(row["kind"], entry)})
+        written.append({**columns, "hash": head.hash, **column_values(row["kind"], entry)})
     connection.execute(insert(LOG), written)
     keep_head(connection, sealer, head)
 
 
 def begin_chain(sealer: Sealer) -> dict[str, Any]:
     """Returns the row of `meta` that holds the head of an empty log."""
-    return {"name": HEAD, "value": _signed(sealer, Head())}
+    return {"name": HEAD, "value": _sign_head(sealer, Head())}
 
 
 def verify(connection: Connection, sealer: Sealer) -> LogCheck:
@@ -115,10 +115,10 @@ def verify(connection: Connection, sealer: Sealer) -> LogCheck:
     head = read_head(connection, sealer)
     query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
     with connection.execute(query) as found:
-        return _checked(head, (dict(row.items()) for row in found.mappings()))
+        return _check_rows(head, (dict(row.items()) for row in found.mappings()))
 
 
-def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
+def _check_rows(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
     expected, before, rows = head.pruned + 1, head.pruned_hash, 0
     for row in found:
         if row["seq"] != expected:
@@ -130,7 +130,7 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
         entry = entry_of(row["entry"])
         if entry is None:
             return _bad(rows, expected, "its entry is not JSON")
-        if any(row[name] != value for name, value in repeated(row["kind"], entry).items()):
+        if any(row[name] != value for name, value in column_values(row["kind"], entry).items()):
             return _bad(rows, expected, "its parent or its duration was changed")
         rows, expected = rows + 1, expected + 1
     if expected <= head.seq:
@@ -149,7 +149,7 @@ def entry_of(written: str) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
 
 
-def repeated(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def column_values(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the values of a call's entry that are columns as well, for searches."""
     if kind != "call":
         return {"parent": "", "duration_s": None}
@@ -164,7 +164,7 @@ _SAME = ("kind", "subject", "status")
 
 
 @lru_cache(1_000)
-def _named(name: str) -> str:
+def _clear_name(name: str) -> str:
     """Returns the name of a conversation or caller as the log keeps it. Many rows carry the same names."""
     return clear_text(str(redact(name)))
 
@@ -192,20 +192,20 @@ def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
 
 def read_head(connection: Connection, sealer: Sealer) -> Head:
     """Returns the head, without a lock."""
-    return _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
+    return _parse_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
 
 
-def locked_head(connection: Connection, sealer: Sealer) -> Head:
+def lock_head(connection: Connection, sealer: Sealer) -> Head:
     """Returns the head and locks it until the end of the transaction."""
     value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
-    head = _read_head(sealer, value)
+    head = _parse_head(sealer, value)
     if not head.is_broken:
         return head
     last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
     return replace(head, seq=max(head.seq, last))
 
 
-def _read_head(sealer: Sealer, value: bytes | None) -> Head:
+def _parse_head(sealer: Sealer, value: bytes | None) -> Head:
     try:
         form = json.loads(value or b"")
         signature = bytes.fromhex(form.pop("mac"))
@@ -217,13 +217,13 @@ def _read_head(sealer: Sealer, value: bytes | None) -> Head:
 
 def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
     """Signs the head and replaces the one in the store."""
-    value = _signed(sealer, head)
+    value = _sign_head(sealer, head)
     found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
     if not found.rowcount:
         connection.execute(insert(META).values(name=HEAD, value=value))
 
 
-def _signed(sealer: Sealer, head: Head) -> bytes:
+def _sign_head(sealer: Sealer, head: Head) -> bytes:
     form = {name: getattr(head, name) for name in ("seq", "hash", "pruned", "pruned_hash", "is_broken")}
     return json.dumps({**form, "mac": _mac(sealer, head).hex()}).encode()
 

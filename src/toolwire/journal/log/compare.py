@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
-from toolwire.journal.ledger.forms import read, run_of
+from toolwire.journal.ledger.forms import read_form, run_of
 from toolwire.journal.log.chain import entry_of
 from toolwire.journal.log.redaction import redact
 
@@ -54,24 +54,24 @@ def keys_of(spans: Iterable[Span]) -> Iterator[str]:
 
 def missing(connection: Connection) -> tuple[str, ...]:
     """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
-    runs = {_shown(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
+    runs = {_log_text(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
     # The log is signed, so no one without the key can say that a run was forgotten.
     said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten")
     forgotten = set(connection.execute(said).scalars())
     found: dict[str, None] = {}
-    for run_id, keys in _told(connection, runs):
+    for run_id, keys in _read_mentions(connection, runs):
         if run_id in forgotten:
             continue
         if run_id not in runs:
             found[f"run {run_id}"] = None
-        there = _there(connection, runs.get(run_id, run_id), keys)
+        there = _find_steps(connection, runs.get(run_id, run_id), keys)
         found.update((f"step {key} of run {run_id}", None) for key in keys if key not in there)
         if len(found) >= NAMED:
             break
     return tuple(found)[:NAMED]
 
 
-def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tuple[str, ...]:
+def find_unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tuple[str, ...]:
     """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
 
     Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
@@ -86,31 +86,31 @@ def unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tupl
     for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status, ended.label("has_outcome"))).all():
         # The column of the status is not sealed.
         status = "finished" if run.has_outcome else run.status
-        row = last.get(_shown(run.run_id))
+        row = last.get(_log_text(run.run_id))
         if row is None:
-            if not is_pruned or (begins is not None and _created_at(connection, sealer, run.run_id) > begins):
+            if not is_pruned or (begins is not None and _read_start_time(connection, sealer, run.run_id) > begins):
                 found.append(f"run {run.run_id}")
         elif status not in _STATUSES.get(row.status, (row.status,)):
             found.append(f"run {run.run_id} is {status}, and {row.status} in the log")
         else:
-            found += _unlogged_steps(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
+            found += _steps_not_in_log(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
         if len(found) >= NAMED:
             break
     return tuple(found[:NAMED])
 
 
-def _created_at(connection: Connection, sealer: Sealer, run_id: str) -> float:
+def _read_start_time(connection: Connection, sealer: Sealer, run_id: str) -> float:
     """Returns the time of a run's start from its sealed record. A change of it needs the key."""
     start = connection.execute(select(RUNS.c.start).where(RUNS.c.run_id == run_id)).scalar_one()
-    return read(sealer.open(start, "runs", run_id, "start"), run_of).created_at
+    return read_form(sealer.open(start, "runs", run_id, "start"), run_of).created_at
 
 
-def _unlogged_steps(connection: Connection, run_id: str, logged: list[Span] | None) -> list[str]:
+def _steps_not_in_log(connection: Connection, run_id: str, logged: list[Span] | None) -> list[str]:
     if logged is None:
         return []
     known = set(keys_of(logged))
     keys = connection.execute(select(STEPS.c.key).where(STEPS.c.run_id == run_id).order_by(STEPS.c.key)).scalars()
-    return [f"step {key} of run {run_id}" for key in keys if _shown(key) not in known]
+    return [f"step {key} of run {run_id}" for key in keys if _log_text(key) not in known]
 
 
 _STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": ("running", "suspended")}
@@ -119,7 +119,7 @@ _STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": 
 _RUN_ROWS = select(LOG.c.run_id, LOG.c.status, LOG.c.entry).where(LOG.c.kind == "run").order_by(LOG.c.seq)
 
 
-def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
+def _read_mentions(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Yields runs with the keys of steps that the log mentions for them."""
     known = set(runs)
     columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
@@ -141,7 +141,7 @@ def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str
                 break
 
 
-def _there(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]:
+def _find_steps(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for start in range(0, len(keys), _AT_ONCE):
         wanted = keys[start : start + _AT_ONCE]
@@ -150,7 +150,7 @@ def _there(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]
     return found
 
 
-def _shown(text: str) -> str:
+def _log_text(text: str) -> str:
     """Returns the text as the log shows it."""
     shown: Any = redact(text)
     return clear_text(str(shown))

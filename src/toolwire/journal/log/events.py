@@ -13,7 +13,7 @@ from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 CALL_FIELDS = ("parent", "duration_s", "arguments", "result", "error", "isolation", "approval")
 
@@ -48,7 +48,7 @@ def request_event(request: ApprovalRequest, conversation: str = "") -> dict[str,
         entry = {"kind": request.kind, "question": request.question, "answer_schema": request.answer_schema, **entry}
     at = request.created_at or time.time()
     whose = (conversation, request.caller)
-    return _event("request", at, request.run_id, request.id, request.tool, "asked", _plain(entry), *whose)
+    return _event("request", at, request.run_id, request.id, request.tool, "asked", _plain_entry(entry), *whose)
 
 
 def decision_event(request: ApprovalRequest, decision: Decision, conversation: str) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def decision_event(request: ApprovalRequest, decision: Decision, conversation: s
     }
     whose = (conversation, request.caller)
     ids = (request.run_id, request.id, request.tool)
-    return _event("decision", decision.at, *ids, decision.verdict, _plain(entry), *whose)
+    return _event("decision", decision.at, *ids, decision.verdict, _plain_entry(entry), *whose)
 
 
 def run_event(run: RunStart, status: str, **entry: Any) -> dict[str, Any]:
     """Returns the event of a run that started, resumed, was suspended or ended."""
     whose = (run.conversation, run.caller)
-    return _event("run", time.time(), run.run_id, run.run_id, "", status, _plain(entry), *whose)
+    return _event("run", time.time(), run.run_id, run.run_id, "", status, _plain_entry(entry), *whose)
 
 
 def _event(
@@ -97,11 +97,11 @@ def _event(
     }
 
 
-def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+def _plain_entry(entry: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in entry.items():
         try:
-            found[name] = plain(value)
+            found[name] = plain_value(value)
         except Unrepresentable as error:
             found[name] = f"<{error}>"
     return found

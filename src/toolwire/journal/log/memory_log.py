@@ -16,7 +16,7 @@ from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.html_display import html_table
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 VALUE_LIMIT_BYTES = 65_536
 """Bytes of JSON kept for the arguments of one call, and for its result; also the bytes kept of its error text."""
@@ -100,7 +100,7 @@ class ExecutionLog:
 
     def ended(self, record: EndedCall, /) -> None:
         """Records one call. Arguments and result are copied, so that later changes do not reach the log."""
-        row = _written(row_of(record))
+        row = _encode_row(row_of(record))
         with self._lock:
             self._rows.appendleft(row)
             self._bytes += len(row) + _ROW_BYTES
@@ -165,9 +165,9 @@ def row_of(record: EndedCall) -> tuple[Any, ...]:
         record.started_at,
         "success" if failure is None else failure.kind,
         record.duration_s,
-        copied(call.arguments),
+        copy_arguments(call.arguments),
         None if failure is not None else copy_of(result.data),
-        None if result.error is None else cut(result.error),
+        None if result.error is None else cut_text(result.error),
         copy_of(result.metadata.get("isolation")),
         copy_of(result.metadata.get("approval")),
     )
@@ -198,7 +198,7 @@ def entry_of(row: tuple[Any, ...]) -> LogEntry:
     return LogEntry(**facts)
 
 
-def _written(row: tuple[Any, ...]) -> bytes:
+def _encode_row(row: tuple[Any, ...]) -> bytes:
     try:
         return marshal.dumps(row)
     except ValueError:
@@ -206,7 +206,7 @@ def _written(row: tuple[Any, ...]) -> bytes:
         return marshal.dumps(tuple(str.__str__(field) if isinstance(field, str) else field for field in row))
 
 
-def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments in JSON types, bounded as the log keeps them."""
     if len(arguments) <= _FEW:
         for name, value in arguments.items():
@@ -216,15 +216,15 @@ def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
             # The usual call: no value can change or be too long.
             return dict(arguments)
     try:
-        found = plain(arguments)
+        found = plain_value(arguments)
     except Unrepresentable:
         found = {str(name): copy_of(value) for name, value in arguments.items()}
     if _is_small(found):
         return found
-    found = {cut(name): copy_of(value) for name, value in found.items()}
+    found = {cut_text(name): copy_of(value) for name, value in found.items()}
     if len(found) <= _FEW or _is_small(found):
         return found
-    return {"*": _not_kept(f"{len(found):,} arguments, together ")}
+    return {"*": _omission_text(f"{len(found):,} arguments, together ")}
 
 
 def copy_of(value: Any) -> Any:
@@ -232,18 +232,18 @@ def copy_of(value: Any) -> Any:
     if _is_plain(value):
         return value
     try:
-        found = plain(value)
-        return found if _is_small(found) else _not_kept()
+        found = plain_value(value)
+        return found if _is_small(found) else _omission_text()
     except Unrepresentable as error:
         # The text is not a repr: a repr would run the tool's code again, and could have any length.
         return f"<{error}>"
 
 
-def _not_kept(what: str = "") -> str:
+def _omission_text(what: str = "") -> str:
     return f"<not kept: {what}more than {VALUE_LIMIT_BYTES} bytes>"
 
 
-def cut(text: str) -> str:
+def cut_text(text: str) -> str:
     """Returns the text, or its beginning if it is longer than `VALUE_LIMIT_BYTES`."""
     text = str.__str__(text)
     if _is_small(text):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, select
 from toolwire.journal.database.database import Database
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG
-from toolwire.journal.log.chain import keep_head, locked_head
+from toolwire.journal.log.chain import keep_head, lock_head
 from toolwire.journal.log.text_search import unindex
 
 PRUNED_AT_ONCE = 1_000
@@ -20,7 +20,7 @@ PRUNED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prune:
+class PruneRequest:
     """Selects the rows to drop: the oldest rows, up to the first row that neither `before` nor `keep` drops.
 
     Attributes:
@@ -35,16 +35,16 @@ class Prune:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class PruneSlice:
     """The outcome of one transaction."""
 
     dropped: int
     """Number of rows dropped."""
-    rest: Prune | None
+    rest: PruneRequest | None
     """The work that is left; None when the prune is complete."""
 
 
-def pruned(database: Database, wanted: Prune) -> Future[int]:
+def prune_log(database: Database, wanted: PruneRequest) -> Future[int]:
     """Drops the rows and resolves to their number. Queues each slice after the one before is durable."""
     whole: Future[int] = Future()
     whole.set_running_or_notify_cancel()
@@ -52,8 +52,8 @@ def pruned(database: Database, wanted: Prune) -> Future[int]:
     return whole
 
 
-def _queue(database: Database, wanted: Prune, dropped: int, whole: Future[int]) -> None:
-    def go_on(done: Future[Slice]) -> None:
+def _queue(database: Database, wanted: PruneRequest, dropped: int, whole: Future[int]) -> None:
+    def go_on(done: Future[PruneSlice]) -> None:
         error = done.exception()
         if error is not None:
             whole.set_exception(error)
@@ -68,23 +68,23 @@ def _queue(database: Database, wanted: Prune, dropped: int, whole: Future[int]) 
     database.run(lambda connection: prune(connection, database.sealer, wanted)).add_done_callback(go_on)
 
 
-def prune(connection: Connection, sealer: Sealer, wanted: Prune) -> Slice:
+def prune(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
     """Drops one slice of the rows, inside the caller's transaction."""
-    head = locked_head(connection, sealer)
+    head = lock_head(connection, sealer)
     end = head.seq if wanted.end is None else wanted.end
     by_number = 0 if wanted.keep is None else end - wanted.keep
 
-    def goes(row: Any) -> bool:
+    def is_dropped(row: Any) -> bool:
         return row.seq <= by_number or (wanted.before is not None and row.at < wanted.before)
 
     query = select(LOG.c.seq, LOG.c.at, LOG.c.hash).where(LOG.c.seq > head.pruned, LOG.c.seq <= end)
     rows = connection.execute(query.order_by(LOG.c.seq).limit(PRUNED_AT_ONCE)).all()
     # Times need not increase with `seq`: the slice ends at the first row that stays.
-    going = list(takewhile(goes, rows))
+    going = list(takewhile(is_dropped, rows))
     if going:
         last = going[-1]
         unindex(connection, last.seq)
         connection.execute(delete(LOG).where(LOG.c.seq <= last.seq))
         keep_head(connection, sealer, replace(head, pruned=last.seq, pruned_hash=last.hash))
     is_over = len(going) < PRUNED_AT_ONCE
-    return Slice(dropped=len(going), rest=None if is_over else replace(wanted, end=end))
+    return PruneSlice(dropped=len(going), rest=None if is_over else replace(wanted, end=end))

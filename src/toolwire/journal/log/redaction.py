@@ -89,7 +89,7 @@ def _redact_mapping(value: Mapping[Any, Any]) -> dict[Any, Any]:
     # A header in the form {"name": "Authorization", "value": ...}.
     names_value = "value" in value and any(is_secret_name(value.get(name)) for name in _HEADER_NAMES)
     return {
-        redact(name): _hidden(item) if is_secret_name(name) or (names_value and name == "value") else redact(item)
+        redact(name): _hide_secret(item) if is_secret_name(name) or (names_value and name == "value") else redact(item)
         for name, item in value.items()
     }
 
@@ -100,11 +100,11 @@ def _redact_items(items: list[Any]) -> list[Any]:
         before = items[place - 1] if place else None
         # A pair, or a command-line option and its value.
         follows_name = is_secret_name(before) and (len(items) == 2 or str(before).startswith("-"))
-        found.append(_hidden(item) if follows_name and len(str(before)) <= _NAME_LIMIT else redact(item))
+        found.append(_hide_secret(item) if follows_name and len(str(before)) <= _NAME_LIMIT else redact(item))
     return found
 
 
-def _hidden(value: Any) -> Any:
+def _hide_secret(value: Any) -> Any:
     """Hides a secret but shows whether one was set."""
     return value if value is None or isinstance(value, bool) else REDACTED
 

@@ -105,14 +105,14 @@ def rows(
     connection: Connection, wanted: LogFilter, *, limit: int | None = None, newest_first: bool = False
 ) -> list[LogRow]:
     """Returns the rows that match. Every value is a parameter of the query, never part of its text."""
-    query = _narrowed(connection, select(*_SHOWN), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
+    query = _apply_filter(connection, select(*_SHOWN), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
     found = connection.execute(query if limit is None else query.limit(limit)).mappings()
-    return [_row(dict(row.items())) for row in found]
+    return [_row_of(dict(row.items())) for row in found]
 
 
 def count(connection: Connection, wanted: LogFilter) -> int:
     """Returns the number of rows that match."""
-    return connection.execute(_narrowed(connection, select(func.count()).select_from(LOG), wanted)).scalar_one()
+    return connection.execute(_apply_filter(connection, select(func.count()).select_from(LOG), wanted)).scalar_one()
 
 
 def newest(connection: Connection) -> int:
@@ -125,14 +125,14 @@ def tree(connection: Connection, run_id: str) -> list[LogRow]:
     found = {row.seq: row for row in rows(connection, LogFilter(run_id=run_id))}
     # The parent may not have ended: while a program waits, only the calls that it made have rows. "0" follows "/".
     below = connection.execute(_CHILDREN.where(LOG.c.parent > f"{run_id}/", LOG.c.parent < f"{run_id}0"))
-    new = [row for one in below.mappings() if (row := _row(dict(one.items()))).seq not in found]
+    new = [row for one in below.mappings() if (row := _row_of(dict(one.items()))).seq not in found]
     parents = [row.subject for row in found.values() if row.kind == "call"]
     while new or parents:
         found.update({row.seq: row for row in new})
         parents += [row.subject for row in new]
         some, parents = parents[:_PARENTS_AT_ONCE], parents[_PARENTS_AT_ONCE:]
         below = connection.execute(_CHILDREN.where(LOG.c.parent.in_(some)))
-        new = [row for one in below.mappings() if (row := _row(dict(one.items()))).seq not in found]
+        new = [row for one in below.mappings() if (row := _row_of(dict(one.items()))).seq not in found]
     return [found[seq] for seq in sorted(found)]
 
 
@@ -142,7 +142,7 @@ _PARENTS_AT_ONCE = 500
 """Calls in one query for the calls that they made."""
 
 
-def _narrowed(connection: Connection, query: Any, wanted: LogFilter) -> Any:
+def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:
     if wanted.after:
         query = query.where(LOG.c.seq > wanted.after)
     for name in ("kind", "run_id", "tool", "status", "parent", *WHOSE):
@@ -160,6 +160,6 @@ def _narrowed(connection: Connection, query: Any, wanted: LogFilter) -> Any:
     return query if wanted.text is None else query.where(contains(connection, wanted.text))
 
 
-def _row(found: dict[Any, Any]) -> LogRow:
+def _row_of(found: dict[Any, Any]) -> LogRow:
     whose: dict[str, Any] = {name: found[name] or "" for name in WHOSE}
     return LogRow(**{**found, **whose, "entry": json.loads(found["entry"])})

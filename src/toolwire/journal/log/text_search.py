@@ -58,7 +58,7 @@ def unindex(connection: Connection, last: int) -> None:
     """Takes the rows up to `last` out of SQLite's index, before they are deleted. PostgreSQL does so by itself."""
     if connection.dialect.name == "sqlite" and _is_indexed(connection):
         taken = "INSERT INTO log_text (log_text, rowid, entry) SELECT 'delete', seq, entry FROM log WHERE seq <= :last"
-        connection.execute(text(taken), {"last": min(last, _indexed_to(connection))})
+        connection.execute(text(taken), {"last": min(last, _read_index_end(connection))})
 
 
 def _is_indexed(connection: Connection) -> bool:
@@ -71,7 +71,7 @@ def _is_indexed(connection: Connection) -> bool:
 def _index_sqlite(connection: Connection) -> bool:
     made = "USING fts5 (entry, content='log', content_rowid='seq', tokenize='trigram')"
     connection.execute(text(f"CREATE VIRTUAL TABLE IF NOT EXISTS log_text {made}"))
-    before = _indexed_to(connection)
+    before = _read_index_end(connection)
     rows = select(LOG.c.seq).where(LOG.c.seq > before).order_by(LOG.c.seq).limit(INDEXED_AT_ONCE)
     found = connection.execute(rows).scalars().all()
     if not found:
@@ -93,5 +93,5 @@ def _index_postgres(connection: Connection) -> bool:
     return False
 
 
-def _indexed_to(connection: Connection) -> int:
+def _read_index_end(connection: Connection) -> int:
     return int(connection.execute(select(META.c.value).where(META.c.name == _UPTO)).scalar() or b"0")

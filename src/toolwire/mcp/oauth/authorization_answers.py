@@ -39,7 +39,7 @@ class WrongAnswer(Exception):
     """A field of an answer cannot be used. The message names it."""
 
 
-def checked_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+def check_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """Returns the answer to a request. The body of a failure is text in UTF-8, because the SDK shows it.
 
     Another document is returned unchecked: the SDK looks for the right one elsewhere, or refuses it. A registration
@@ -57,7 +57,7 @@ def checked_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2
             continue
         for name, value in document:
             for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
-                _check(name, item)
+                _check_field(name, item)
         if isinstance(document, OAuthClientInformationFull):
             document.redirect_uris = OAuthClientMetadata.model_validate_json(request.content).redirect_uris
             return _with_text(response, document.model_dump_json(exclude_none=True))
@@ -77,7 +77,7 @@ def _with_text(response: httpx2.Response, text: str) -> httpx2.Response:
     return httpx2.Response(response.status_code, headers=headers, text=text, request=response.request)
 
 
-def _check(name: str, value: Any) -> None:
+def _check_field(name: str, value: Any) -> None:
     if why := _why_not(name, value):
         # A text may be a secret.
         shown = "" if isinstance(value, str) else f": {printable(str(value)[:_CHARACTERS])}"

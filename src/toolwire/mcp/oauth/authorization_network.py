@@ -74,11 +74,11 @@ class AuthorizationNetwork(httpx2.AsyncBaseTransport):
         if self._is_private is None:
             why = why_not(self._url.host)
             if why == NOT_AN_ADDRESS:
-                why = why_not(await self._connected_address(request))
+                why = why_not(await self._address_of_connection(request))
             self._is_private = why is not None
         return self._is_private
 
-    async def _connected_address(self, request: httpx2.Request) -> str:
+    async def _address_of_connection(self, request: httpx2.Request) -> str:
         probe = httpx2.Request("HEAD", self._url.join(_PROBE), extensions=request.extensions)
         response = await self._direct.handle_async_request(probe)
         try:

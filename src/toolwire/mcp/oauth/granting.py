@@ -21,8 +21,8 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, is_private
-from toolwire.mcp.oauth.authorization_answers import WrongAnswer, checked_answer
-from toolwire.mcp.oauth.tokens import KeptLogin
+from toolwire.mcp.oauth.authorization_answers import WrongAnswer, check_answer
+from toolwire.mcp.oauth.tokens import StoredLogin
 from toolwire.mcp.server_log import printable
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -41,7 +41,7 @@ class AuthorizationFailed(Exception):
 
 
 class _InMemory:
-    """A store of the SDK for the time of one flow. `granted` keeps the result itself, in one piece."""
+    """A store of the SDK for the time of one flow. `request_token` keeps the result itself, in one piece."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -59,7 +59,7 @@ class _InMemory:
 class _LoginProvider(OAuthClientProvider):
     """The SDK's provider, which begins with the kept login."""
 
-    kept: KeptLogin
+    kept: StoredLogin
 
     async def _initialize(self) -> None:
         _restore(self.context, self.kept)
@@ -73,7 +73,7 @@ class _LoginProvider(OAuthClientProvider):
 class _CredentialsProvider(ClientCredentialsOAuthProvider):
     """The SDK's provider, which begins with the kept token."""
 
-    kept: KeptLogin
+    kept: StoredLogin
 
     async def _initialize(self) -> None:
         await super()._initialize()
@@ -90,7 +90,7 @@ REDIRECT_URI = "http://127.0.0.1/callback"
 
 def provider_of(
     endpoint: Endpoint,
-    kept: KeptLogin,
+    kept: StoredLogin,
     *,
     redirect_uri: str = REDIRECT_URI,
     open_page: Callable[[str], Awaitable[None]] | None = None,
@@ -132,7 +132,7 @@ def provider_of(
     return provider
 
 
-def _restore(context: OAuthContext, kept: KeptLogin) -> None:
+def _restore(context: OAuthContext, kept: StoredLogin) -> None:
     try:
         if kept.tokens is not None:
             context.current_tokens = OAuthToken.model_validate(kept.tokens)
@@ -166,11 +166,11 @@ def _check_pkce(context: OAuthContext) -> None:
         )
 
 
-def _kept(context: OAuthContext) -> KeptLogin:
+def _login_of(context: OAuthContext) -> StoredLogin:
     def plain(model: Any) -> dict[str, Any] | None:
         return None if model is None else model.model_dump(mode="json", exclude_none=True)
 
-    return KeptLogin(
+    return StoredLogin(
         tokens=plain(context.current_tokens),
         expires_at=context.token_expiry_time,
         client=plain(context.client_info),
@@ -179,9 +179,9 @@ def _kept(context: OAuthContext) -> KeptLogin:
     )
 
 
-async def granted(
+async def request_token(
     provider: Provider, client: httpx2.AsyncClient, challenge: tuple[int, str] | None, refused: str | None
-) -> KeptLogin | None:
+) -> StoredLogin | None:
     """Returns the login with a new token. None if it needs an answer of the server that no refresh can satisfy.
 
     The provider believes that it authenticates a request. That request is never sent: it shows when there is a token,
@@ -202,9 +202,9 @@ async def granted(
         outgoing = await anext(flow)
         while True:
             if outgoing is not request:
-                response = await _sent(client, outgoing, provider.context.server_url)
+                response = await _send_request(client, outgoing, provider.context.server_url)
             elif (token := request.headers.get("authorization")) is not None and token != f"Bearer {refused}":
-                return _kept(provider.context)
+                return _login_of(provider.context)
             elif challenge is None:
                 return None
             else:
@@ -219,7 +219,7 @@ async def granted(
         await flow.aclose()
 
 
-async def _sent(client: httpx2.AsyncClient, request: httpx2.Request, server: str) -> httpx2.Response:
+async def _send_request(client: httpx2.AsyncClient, request: httpx2.Request, server: str) -> httpx2.Response:
     host = request.url.host
     if not is_private(str(request.url), server):
         raise AuthorizationFailed(f"the authorization server {host} has an address without https")
@@ -233,7 +233,7 @@ async def _sent(client: httpx2.AsyncClient, request: httpx2.Request, server: str
     if request.method == "POST" and (response.status_code >= 500 or response.status_code == 429):
         raise AuthorizationFailed(f"the authorization server {host} cannot answer now: {response.status_code}")
     try:
-        return checked_answer(request, response)
+        return check_answer(request, response)
     except WrongAnswer as error:
         raise AuthorizationFailed(
             f"the authorization server {host} gave an answer that cannot be used: {error}"

@@ -19,11 +19,11 @@ from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from toolwire.mcp.http import AUTHORIZATION_BYTES, Door
+from toolwire.mcp.http import AUTHORIZATION_BYTES, HttpTransport
 from toolwire.mcp.oauth.authorization import Endpoint, McpLogin, is_private, key_of
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
-from toolwire.mcp.oauth.granting import REQUEST_S, AuthorizationFailed, granted, provider_of
-from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
+from toolwire.mcp.oauth.granting import REQUEST_S, AuthorizationFailed, provider_of, request_token
+from toolwire.mcp.oauth.tokens import StoredLogin, TokenFile
 from toolwire.mcp.server_log import printable
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.errors import ServerUnavailable
@@ -60,14 +60,14 @@ async def _log_in(endpoint: Endpoint, open_page: Open) -> None:
     file, key = TokenFile(), key_of(endpoint)
     kept = file.read(key)
     network = AuthorizationNetwork(endpoint.url)
-    door = Door(endpoint.url, AUTHORIZATION_BYTES, network, headers=endpoint.headers, has_messages=False)
+    transport = HttpTransport(endpoint.url, AUTHORIZATION_BYTES, network, headers=endpoint.headers, has_messages=False)
     try:
         async with (
             Callback.listening(_ports(endpoint, kept)) as callback,
-            httpx2.AsyncClient(transport=door, trust_env=False) as client,
+            httpx2.AsyncClient(transport=transport, trust_env=False) as client,
         ):
             challenge = kept.challenge or await _challenge(endpoint, client)
-            login = await _granted(endpoint, kept, challenge, callback, open_page, client)
+            login = await _authorize(endpoint, kept, challenge, callback, open_page, client)
             # A renewal that is under way would overwrite it.
             async with file.renewing(key):
                 file.save(key, login)
@@ -75,14 +75,14 @@ async def _log_in(endpoint: Endpoint, open_page: Open) -> None:
         raise ServerUnavailable(f"the login at {endpoint.url} failed: {error}") from error
 
 
-async def _granted(
+async def _authorize(
     endpoint: Endpoint,
-    kept: KeptLogin,
+    kept: StoredLogin,
     challenge: tuple[int, str],
     callback: Callback,
     open_page: Open,
     client: httpx2.AsyncClient,
-) -> KeptLogin:
+) -> StoredLogin:
     async def show(address: str) -> None:
         if not is_private(address, endpoint.url):
             raise AuthorizationFailed(f"the page of the login has an address without https: {printable(address)}")
@@ -94,13 +94,17 @@ async def _granted(
     if challenge[0] == 401:
         # The server refused the kept token, so the login asks for the scopes of its challenge.
         began = replace(kept, tokens=None, expires_at=None)
-    if callback.uri not in _registered(kept):
+    if callback.uri not in _redirect_uris(kept):
         # The authorization server would refuse another address than the registered one.
         began = replace(began, client=None)
     provider = provider_of(
-        endpoint, replace(began, expires_at=None), redirect_uri=callback.uri, open_page=show, returned=callback.returned
+        endpoint,
+        replace(began, expires_at=None),
+        redirect_uri=callback.uri,
+        open_page=show,
+        returned=callback.wait_for_code,
     )
-    login = await granted(provider, client, challenge, kept.access_token)
+    login = await request_token(provider, client, challenge, kept.access_token)
     assert login is not None  # a challenge is given
     return login
 
@@ -143,15 +147,15 @@ def _questions() -> list[tuple[dict[str, str], dict[str, Any]]]:
     ]
 
 
-def _ports(endpoint: Endpoint, kept: KeptLogin) -> list[int]:
+def _ports(endpoint: Endpoint, kept: StoredLogin) -> list[int]:
     """Returns the ports to try: the configured one, or that of the registered address, and then any."""
     grant = endpoint.auth
     if isinstance(grant, McpLogin) and grant.callback_port:
         return [grant.callback_port]
-    return [*(urlsplit(uri).port or 0 for uri in _registered(kept)), 0]
+    return [*(urlsplit(uri).port or 0 for uri in _redirect_uris(kept)), 0]
 
 
-def _registered(kept: KeptLogin) -> list[str]:
+def _redirect_uris(kept: StoredLogin) -> list[str]:
     """Returns the addresses to which the browser may return."""
     return [] if kept.client is None else kept.client.get("redirect_uris", [])
 
@@ -185,7 +189,7 @@ class Callback:
             callback.uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/callback"
             yield callback
 
-    async def returned(self) -> AuthorizationCodeResult:
+    async def wait_for_code(self) -> AuthorizationCodeResult:
         """Waits for the browser, and returns the code that it brings.
 
         Raises:

@@ -12,8 +12,8 @@ import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
 
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, key_of
-from toolwire.mcp.oauth.granting import EXPIRED, AuthorizationFailed, granted, provider_of
-from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
+from toolwire.mcp.oauth.granting import EXPIRED, AuthorizationFailed, provider_of, request_token
+from toolwire.mcp.oauth.tokens import StoredLogin, TokenFile
 
 RENEW_S = 60.0
 """Seconds of one renewal, the wait for another process included: two requests that are not answered."""
@@ -50,11 +50,11 @@ class TokenAuth(httpx2.Auth):
         kept = self._read()
         token = kept.fresh_token
         if token is None and kept.has_refresh_token and isinstance(self._endpoint.auth, McpLogin):
-            token = await self._renewed(None, None)
+            token = await self._await_renewal(None, None)
         response = yield _with_token(request, token)
         challenge = _challenge_of(response)
         if challenge is not None:
-            yield _with_token(request, await self._renewed(token, challenge))
+            yield _with_token(request, await self._await_renewal(token, challenge))
 
     async def aclose(self) -> None:
         """Waits for a renewal that is under way."""
@@ -63,16 +63,16 @@ class TokenAuth(httpx2.Auth):
                 await asyncio.wait([self._renewal])
             self._renewal.cancel()
 
-    def _read(self) -> KeptLogin:
+    def _read(self) -> StoredLogin:
         """Returns the kept login if it is one of the configured client."""
         kept, grant = self._file.read(self._key), self._endpoint.auth
         if isinstance(grant, McpLogin) and grant.client_id is not None and kept.client is not None:
             is_url = grant.client_id.startswith("https://")
             if kept.client["client_id"] != grant.client_id and not is_url:
-                return KeptLogin()
+                return StoredLogin()
         return kept
 
-    async def _renewed(self, refused: str | None, challenge: Challenge | None) -> str:
+    async def _await_renewal(self, refused: str | None, challenge: Challenge | None) -> str:
         """Returns a token other than the refused one. All calls of this connection wait for the same renewal."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(refused, challenge))
@@ -86,12 +86,12 @@ class TokenAuth(httpx2.Auth):
                     kept = self._read()
                     token = kept.fresh_token
                     if token is None or token == refused:
-                        token = await self._granted(kept, refused, challenge)
+                        token = await self._new_token(kept, refused, challenge)
                     return token
         except TimeoutError:
             raise AuthorizationFailed(f"the token was not renewed within {RENEW_S:.0f} s") from None
 
-    async def _granted(self, kept: KeptLogin, refused: str | None, challenge: Challenge | None) -> str:
+    async def _new_token(self, kept: StoredLogin, refused: str | None, challenge: Challenge | None) -> str:
         has_person = isinstance(self._endpoint.auth, McpLogin)
         can_refresh = kept.has_refresh_token and (challenge is None or challenge[0] == 401)
         if can_refresh:
@@ -99,14 +99,14 @@ class TokenAuth(httpx2.Auth):
         login = None
         if can_refresh or not has_person:
             provider = provider_of(self._endpoint, kept)
-            login = await granted(provider, self._client, None if has_person else challenge, refused)
+            login = await request_token(provider, self._client, None if has_person else challenge, refused)
         if login is not None and login.access_token is not None:
             self._file.save(self._key, login)
             return login.access_token
         self._keep_challenge(kept, challenge, is_over=can_refresh)
         raise AuthorizationFailed(f"the server asks for a login. Run: {self._login_command}")
 
-    def _keep_challenge(self, kept: KeptLogin, challenge: Challenge | None, *, is_over: bool) -> None:
+    def _keep_challenge(self, kept: StoredLogin, challenge: Challenge | None, *, is_over: bool) -> None:
         """Keeps the challenge that the next login has to answer. A refresh token that was refused is forgotten."""
         if challenge is not None and len(challenge[1]) > CHALLENGE_CHARACTERS:
             challenge = None

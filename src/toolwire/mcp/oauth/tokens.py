@@ -25,7 +25,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptLogin:
+class StoredLogin:
     """All that is kept of the login at one server. The tables are those of the OAuth specifications.
 
     Attributes:
@@ -73,9 +73,9 @@ class TokenFile:
         """`path` is the file, which is made with its folder; None is that of `token_path`."""
         self.path = path or token_path()
         self._seen: tuple[int, ...] | None = None
-        self._logins: Mapping[str, KeptLogin] = {}
+        self._logins: Mapping[str, StoredLogin] = {}
 
-    def read(self, key: str) -> KeptLogin:
+    def read(self, key: str) -> StoredLogin:
         """Returns the login under a key. Reads the file only if it has changed.
 
         Raises:
@@ -84,7 +84,7 @@ class TokenFile:
         try:
             state = self.path.stat()
         except FileNotFoundError:
-            return KeptLogin()
+            return StoredLogin()
         except OSError as error:
             raise ConfigurationError(f"{str(self.path)!r} cannot be read: {error.strerror}") from error
         # Each change is a new file.
@@ -95,16 +95,16 @@ class TokenFile:
                     f"{str(self.path)!r} holds tokens, and another user may read it: chmod 600 {self.path}"
                 )
             self._logins, self._seen = self._read(), seen
-        return self._logins.get(key, KeptLogin())
+        return self._logins.get(key, StoredLogin())
 
-    def save(self, key: str, login: KeptLogin) -> None:
+    def save(self, key: str, login: StoredLogin) -> None:
         """Keeps a login under a key, in place of the one before.
 
         Raises:
             ConfigurationError: The file cannot be written.
         """
         try:
-            with self._opened_lock(f"{self.path.name}.lock") as lock:
+            with self._open_lock(f"{self.path.name}.lock") as lock:
                 system.lock(lock.fileno())
                 self._write({**self._read(), key: login})
         except OSError as error:
@@ -119,7 +119,7 @@ class TokenFile:
         """
         digest = hashlib.sha256(key.encode()).hexdigest()[:12]
         try:
-            lock = self._opened_lock(f"{self.path.stem}.{digest}.lock")
+            lock = self._open_lock(f"{self.path.stem}.{digest}.lock")
         except OSError as error:
             raise ConfigurationError(f"{str(self.path.parent)!r} cannot be written: {error.strerror}") from error
         with lock:
@@ -128,11 +128,11 @@ class TokenFile:
                 await anyio.sleep(LOCK_POLL_S)
             yield
 
-    def _opened_lock(self, name: str) -> Any:
+    def _open_lock(self, name: str) -> Any:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.fdopen(os.open(self.path.with_name(name), os.O_RDWR | os.O_CREAT, 0o600), "w")
 
-    def _read(self) -> Mapping[str, KeptLogin]:
+    def _read(self) -> Mapping[str, StoredLogin]:
         try:
             kept = json.loads(self.path.read_text("utf-8"))
             if kept["version"] != _VERSION:
@@ -145,7 +145,7 @@ class TokenFile:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(f"{str(self.path)!r} is not a file of tokens: mend or delete it") from error
 
-    def _write(self, logins: Mapping[str, KeptLogin]) -> None:
+    def _write(self, logins: Mapping[str, StoredLogin]) -> None:
         # The file that mkstemp makes can be read by its owner alone.
         number, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-")
         with os.fdopen(number, "w", encoding="utf-8") as file:
@@ -156,10 +156,10 @@ class TokenFile:
         Path(name).replace(self.path)
 
 
-def _login_of(table: Mapping[str, Any]) -> KeptLogin:
-    known = {field.name: table.get(field.name) for field in fields(KeptLogin)}
+def _login_of(table: Mapping[str, Any]) -> StoredLogin:
+    known = {field.name: table.get(field.name) for field in fields(StoredLogin)}
     challenge = known.pop("challenge")
-    login = KeptLogin(**known, challenge=None if challenge is None else (int(challenge[0]), str(challenge[1])))
+    login = StoredLogin(**known, challenge=None if challenge is None else (int(challenge[0]), str(challenge[1])))
     if login.tokens is not None and not isinstance(login.access_token, str):
         raise TypeError("access_token")
     return login

@@ -30,7 +30,7 @@ TEMPLATES = OfferKind("templates of resources", "resource_templates", "resources
 PROMPTS = OfferKind("prompts", "prompts", "prompts")
 
 
-async def listed(kind: OfferKind, client: Client, limits: ClientLimits, log: ServerLog) -> list[Any]:
+async def list_entries(kind: OfferKind, client: Client, limits: ClientLimits, log: ServerLog) -> list[Any]:
     """Returns the entries of all pages. A list beyond a limit is cut there, with a warning.
 
     A server without the capability has no such list; only its tools are asked for all the same.

@@ -16,7 +16,7 @@ from toolwire.vocabulary.questions import InputRequired
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.mcp.client_requests import Asked
+    from toolwire.mcp.client_requests import ServerRequest
     from toolwire.mcp.connection import Connection
     from toolwire.mcp.offered.listing import OfferKind
     from toolwire.vocabulary.context import CallContext
@@ -53,7 +53,7 @@ _DESCRIPTIONS = {
 }
 
 
-class PassedOn:
+class ServerOffers:
     """What one server has beside tools. Any thread may use it; no method waits for the server."""
 
     def __init__(self, server: str, connection: Callable[[], Connection]) -> None:
@@ -69,10 +69,10 @@ class PassedOn:
         """True if the server had the capability at its last connection."""
         return getattr(self._connection().capabilities, capability, None) is not None
 
-    def offered(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
+    def list_offers(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
         """Returns a list of the server. It is the last known one while the server cannot be reached."""
         try:
-            return self._connection().offered(kind)
+            return self._connection().list_offers(kind)
         except RuntimeError:
             # The connection was closed at this moment.
             ended: Future[tuple[Any, ...]] = Future()
@@ -125,12 +125,12 @@ class PassedOn:
         self, method: str, arguments: Mapping[str, Any], future: Future[Any], context: CallContext | None
     ) -> None:
         try:
-            self._connection().call(_asked(method, arguments), _read, future, context)
+            self._connection().call(_request_for(method, arguments), _result_of, future, context)
         except RuntimeError:
             future.set_exception(CallNotSent(f"the connection to the MCP server {self.server!r} was closed"))
 
 
-def _asked(method: str, arguments: Mapping[str, Any]) -> Asked:
+def _request_for(method: str, arguments: Mapping[str, Any]) -> ServerRequest:
     from toolwire.mcp import client_requests as requests
 
     if method == READ:
@@ -140,7 +140,7 @@ def _asked(method: str, arguments: Mapping[str, Any]) -> Asked:
     return requests.completion(arguments)
 
 
-def _read(result: Any) -> ToolResult | InputRequired:
+def _result_of(result: Any) -> ToolResult | InputRequired:
     """Returns a result whose data are the SDK's result as JSON. The client reads the data, so the text is short."""
     if isinstance(result, ToolResult | InputRequired):
         return result

@@ -57,7 +57,7 @@ class Subscriptions:
         if client.server_capabilities.resources is None:
             return
         if _is_modern(client):
-            await self._listen_anew(client)
+            await self._listen_again(client)
         for uri in list(self._wanted):
             try:
                 await _send(client, SubscribeRequest(params=SubscribeRequestParams(uri=uri)))
@@ -66,7 +66,7 @@ class Subscriptions:
             # What changed without a connection is not sent again.
             self._news.updated(uri)
 
-    async def _listen_anew(self, client: Client) -> None:
+    async def _listen_again(self, client: Client) -> None:
         """Opens a stream for each set of wanted resources. The one before ends only then, so that no news is lost."""
         before: anyio.CancelScope | None = None
         async with anyio.create_task_group() as streams:

@@ -13,7 +13,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.media_bytes import read_media
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import encodable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _LOG = logging.getLogger("toolwire.gateway")
 
@@ -51,10 +51,10 @@ def call_result(
     if result.failure is not None:
         meta[FAILURE_META] = failure_of(result)
     return types.CallToolResult(
-        content=[mcp_block(block) for block in encodable(plain(result.content))],
-        structured_content=encodable(_structured(result, output_schema, is_modern=is_modern)),
+        content=[mcp_block(block) for block in encodable(plain_value(result.content))],
+        structured_content=encodable(_data_for_schema(result, output_schema, is_modern=is_modern)),
         is_error=not result.success,
-        _meta=encodable(plain(meta)) or None,
+        _meta=encodable(plain_value(meta)) or None,
     )
 
 
@@ -78,7 +78,7 @@ def is_object(schema: Mapping[str, Any] | None) -> bool:
     return schema is not None and schema.get("type") == "object"
 
 
-def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool) -> Any:
+def _data_for_schema(result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool) -> Any:
     if not result.success:
         return None
     if output_schema is None:
@@ -86,13 +86,13 @@ def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
     if is_object(output_schema):
         return result.structured_content
     # Such a schema is an outside tool's own, and describes the data without a wrapper.
-    value: object = plain(result.data)
+    value: object = plain_value(result.data)
     return value if is_modern or isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def _own_structure(data: Any) -> dict[str, Any] | None:
     """Returns the data of a tool without an output schema if they are an object; None for a text, a list or blocks."""
-    value = plain(data)
+    value = plain_value(data)
     return cast("dict[str, Any]", value) if not is_block(value) and type(value) is dict else None
 
 

@@ -55,7 +55,7 @@ def _running(value: FastmcpTool) -> Callable[..., Awaitable[Any]]:
             result = await value.run(arguments)
         except ValidationError as error:
             return ToolResult.failed("invalid_arguments", _complaint(value.name, error), exception=error)
-        return _unasked(value.name) if isinstance(result, InputRequiredToolResult) else result
+        return _failure_without_client(value.name) if isinstance(result, InputRequiredToolResult) else result
 
     return run
 
@@ -70,7 +70,7 @@ def _complaint(name: str, error: ValidationError) -> str:
     return "\n".join([f"The arguments of {name!r} are wrong:", *lines])
 
 
-def _unasked(name: str) -> ToolResult:
+def _failure_without_client(name: str) -> ToolResult:
     return ToolResult.failed(
         "unavailable",
         f"{name!r} did not finish: it asks the client of its server for input, and was called without one. "
@@ -95,7 +95,7 @@ def to_fastmcp(tool: Tool, name: str, call: Call) -> FastmcpTool:
         meta=published.own_meta() or None,
         parameters=value.input_schema,
         output_schema=_output_schema(tool),
-    ).answered_by(call)
+    ).answer_with(call)
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
@@ -111,7 +111,7 @@ class _ToolwireTool(FastmcpTool):
 
     _call: Call = PrivateAttr()
 
-    def answered_by(self, call: Call) -> Self:
+    def answer_with(self, call: Call) -> Self:
         """Sets the function that makes the call, and returns this tool."""
         self._call = call
         return self

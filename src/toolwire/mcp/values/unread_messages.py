@@ -93,9 +93,9 @@ def meant_message(refused: ValidationError) -> JSONRPCMessage | None:
 
     Lone surrogates become U+FFFD. An answer that cannot be read is an error with its id.
     """
-    given = _given(refused)
-    value = _loaded(given) if isinstance(given, str) else given
-    message = None if value is None else _read(value)
+    given = _input_of_fault(refused)
+    value = _load_object(given) if isinstance(given, str) else given
+    message = None if value is None else _parse_message(value)
     if message is not None:
         return message
     members = members_of(given) if isinstance(given, str) else {name: json.dumps(one) for name, one in given.items()}
@@ -105,13 +105,13 @@ def meant_message(refused: ValidationError) -> JSONRPCMessage | None:
     return JSONRPCError(jsonrpc="2.0", id=found, error=ErrorData(code=PARSE_ERROR, message=_reason(refused)))
 
 
-def mended_text(text: bytes) -> bytes:
+def mend_text(text: bytes) -> bytes:
     """Returns the JSON of a message in a form that the SDK reads; the text itself if it does, or if none is found."""
     try:
         jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError:
-        value = _loaded(text.decode("utf-8", "replace"))
-        message = None if value is None else _read(value)
+        value = _load_object(text.decode("utf-8", "replace"))
+        message = None if value is None else _parse_message(value)
         if message is not None:
             return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     return text
@@ -138,7 +138,7 @@ def _reason(refused: ValidationError) -> str:
     return f"It is not a message of JSON-RPC 2.0: {place}: {fault['msg']}"
 
 
-def _given(refused: ValidationError) -> str | dict[str, Any]:
+def _input_of_fault(refused: ValidationError) -> str | dict[str, Any]:
     """Returns what the SDK read: the text if it is not JSON, else the object."""
     for fault in refused.errors(include_url=False, include_context=False):
         given: Any = fault["input"]
@@ -150,7 +150,7 @@ def _given(refused: ValidationError) -> str | dict[str, Any]:
     return ""
 
 
-def _loaded(text: str) -> dict[str, Any] | None:
+def _load_object(text: str) -> dict[str, Any] | None:
     try:
         value = encodable(json.loads(text))
     except (ValueError, RecursionError):
@@ -158,16 +158,16 @@ def _loaded(text: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _read(value: dict[str, Any]) -> JSONRPCMessage | None:
+def _parse_message(value: dict[str, Any]) -> JSONRPCMessage | None:
     with suppress(ValueError, RecursionError):
-        message = jsonrpc_message_adapter.validate_python(_mended(value), by_name=False)
+        message = jsonrpc_message_adapter.validate_python(_mend_message(value), by_name=False)
         # The SDK fails later at a value that is deeper than pydantic writes.
         message.model_dump_json()
         return message
     return None
 
 
-def _mended(message: dict[str, Any]) -> dict[str, Any]:
+def _mend_message(message: dict[str, Any]) -> dict[str, Any]:
     """Returns the message with the parts that a careless server leaves out."""
     found = {"jsonrpc": "2.0", **message}
     number = found.get("id")

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
 _TABLE = "tool_call"
@@ -74,14 +74,14 @@ class _Fields:
     unknown: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def collect(self, document: Mapping[str, Any]) -> None:
-        has_table = any(_folded(key) == _TABLE for key in document)
+        has_table = any(_fold_key(key) == _TABLE for key in document)
         for key, value in document.items():
-            if _folded(key) != _TABLE:
-                self._put(key, value, is_misplaced=has_table and _folded(key) != "thought")
+            if _fold_key(key) != _TABLE:
+                self._put(key, value, is_misplaced=has_table and _fold_key(key) != "thought")
                 continue
             self._note_spelling(key, _TABLE)
             for inner, item in self._table(value).items():
-                self._put(inner, item, is_misplaced=_folded(inner) == "thought")
+                self._put(inner, item, is_misplaced=_fold_key(inner) == "thought")
         if not has_table and not self.values.keys() & {"status", "code", "message"}:
             raise Refusal(
                 "There is no [tool_call] in the reply. Write `thought`, then [tool_call] with status and code."
@@ -98,7 +98,7 @@ class _Fields:
         """Returns the line of this key, or the key itself if several lines look like it."""
         text = self.source.text
         found = [match for match in _ANY_KEY.finditer(text) if match[1].rpartition(".")[2] == key] if key else []
-        return line(text, found[0].start(1)) if len(found) == 1 else key
+        return line_of(text, found[0].start(1)) if len(found) == 1 else key
 
     def spoken(self, key: str, *, is_missed: bool = True) -> str:
         """Returns the text of a key that only explains. A missing key or a wrong type is tolerated."""
@@ -130,7 +130,7 @@ class _Fields:
         return cast("dict[str, Any]", value)
 
     def _put(self, key: str, value: Any, *, is_misplaced: bool) -> None:
-        name = _folded(key)
+        name = _fold_key(key)
         if name not in _KEYS:
             self.unknown[key] = value
             return
@@ -161,7 +161,7 @@ _WHICH = (
 )
 
 
-def _folded(key: str) -> str:
+def _fold_key(key: str) -> str:
     if key in _EXACT:
         return key
     name = key.strip().lower().replace("-", "_").replace(" ", "_")

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.grammar.callees import Callee, Slot, callees
-from toolwire.protocols.grammar.characters import ALL, CONTROLS, of, without, written
+from toolwire.protocols.grammar.characters import ALL, CONTROLS, character_class, character_set, without
 from toolwire.protocols.grammar.notation import Python
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar.schema_rules import Values, sequence, space
@@ -53,7 +53,7 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     """
     grammar = Grammar()
     found = callees(tools, lambda schema: Values(grammar, Python(), schema))
-    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call_rule(grammar, callee)) for callee in found]
     finish = next((f'{rule} "\\n"' for callee, rule in zip(found, calls, strict=True) if callee.tool.ends_turn), "")
     program = " | ".join(_programs(grammar, found, calls, finish))
     line, block = _spoken(grammar)
@@ -67,7 +67,7 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     return grammar.text(f'"thought = " ({line} | {block}) "\\n" "\\n"? {written} "\\n"?')
 
 
-def _call(grammar: Grammar, callee: Callee) -> str:
+def _call_rule(grammar: Grammar, callee: Callee) -> str:
     slots = [slot for slot in callee.slots if slot.parameter.kind in ("positional_only", "either", "keyword_only")]
     positional = [slot for slot in slots if slot.parameter.kind == "positional_only" and slot.is_required]
     named = [slot for slot in slots if slot.parameter.kind != "positional_only"]
@@ -143,12 +143,12 @@ def _ending(grammar: Grammar, names: Sequence[str], key: str) -> str:
 def _spoken(grammar: Grammar) -> tuple[str, str]:
     """Returns the rules of a one-line and of a multi-line TOML string."""
     escape = grammar.rule("toml-escape", _ESCAPE)
-    character = grammar.rule("toml-character", f"{written(_PLAIN)} | {escape}")
+    character = grammar.rule("toml-character", f"{character_class(_PLAIN)} | {escape}")
     line = grammar.rule("toml-line", f'"\\"" {grammar.repeat(character, 0, _THOUGHT_LIMIT)} "\\""')
-    unit = grammar.rule("toml-unit", f'"\\""{{0,2}} ({written(_PLAIN)} | "\\n" | {escape})')
+    unit = grammar.rule("toml-unit", f'"\\""{{0,2}} ({character_class(_PLAIN)} | "\\n" | {escape})')
     block = grammar.rule("toml-block", f'"\\"\\"\\"" {grammar.repeat(unit, 0, _THOUGHT_LIMIT)} "\\"\\"\\""')
     return line, block
 
 
-_PLAIN = without(ALL, (*without(CONTROLS, of("\t")), *of('"\\')))
+_PLAIN = without(ALL, (*without(CONTROLS, character_set("\t")), *character_set('"\\')))
 _ESCAPE = '"\\\\" [btnfr\\"\\\\] | "\\\\u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2})'

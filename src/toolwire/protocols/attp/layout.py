@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import THINKING, line
+from toolwire.protocols.reading.incoming import THINKING, line_of
 from toolwire.vocabulary.calls import Problem
 
 _FLAGS = re.MULTILINE | re.IGNORECASE | re.VERBOSE
@@ -167,7 +167,7 @@ def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
         if closing < 0:
             raise Refusal(
                 f"<{opening[1]}> is never closed, so the reply is all thinking. Write the TOML document after it.",
-                place=line(text, opening.start()),
+                place=line_of(text, opening.start()),
             )
         position = closing + len(opening[0]) + 1
         if not problems:  # only one: counting the line of each would take quadratic time
@@ -180,7 +180,7 @@ def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
     if first < closing.start():
         raise Refusal(
             f"{closing[0]} stands behind a document: what is before it may be thinking. Write one document after it.",
-            place=line(text, closing.start()),
+            place=line_of(text, closing.start()),
         )
     return closing.end(), [_repair(f"The text up to {closing[0]} was left out.", text, closing.start())]
 
@@ -191,4 +191,4 @@ def _first_structure(text: str, position: int) -> int:
 
 
 def _repair(message: str, text: str, position: int) -> Problem:
-    return Problem(message=message, repaired=True, place=line(text, position))
+    return Problem(message=message, repaired=True, place=line_of(text, position))

@@ -10,7 +10,7 @@ from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_think
 from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import find_bracket, unquoted
+from toolwire.protocols.call_shapes import blank_quotations, find_bracket
 from toolwire.protocols.reading.incoming import read_incoming
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.protocols.text_parse import refuse_call_shape, show_right_form
@@ -38,19 +38,19 @@ _DOCUMENT = "Write one TOML document: `thought`, then [tool_call] with status an
 def read_attp(reply: str | bytes, known: KnownTools) -> Reply:
     """Reads a reply as one program, a failure, an answer in plain prose, or the reasons for a refusal."""
     try:
-        return with_tool_imports(_read(reply, known), known)
+        return with_tool_imports(_read_reply(reply, known), known)
     except Refusal as refusal:
         return refusal.reply
 
 
-def _read(reply: str | bytes, known: KnownTools) -> Reply:
+def _read_reply(reply: str | bytes, known: KnownTools) -> Reply:
     incoming = read_incoming(reply)
     text = incoming.text
     raw = reply if isinstance(reply, str) else text
     try:
         document = load_toml(text)
     except tomllib.TOMLDecodeError as error:
-        answer = _answer(text, known)
+        answer = _read_prose(text, known)
         if answer is not None:
             return answer
         try:
@@ -62,11 +62,11 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
         find_layout(text)  # raises the better error for a text without a document, whatever its size
         raise
     # A Markdown heading is a TOML comment, so prose can parse as an empty document.
-    answer = None if document else _answer(text, known)
+    answer = None if document else _read_prose(text, known)
     return answer or reply_of(document, Source(raw=raw, text=text, problems=incoming.problems))
 
 
-def _answer(text: str, known: KnownTools) -> Reply | None:
+def _read_prose(text: str, known: KnownTools) -> Reply | None:
     """Returns the reply if it is plain prose without any sign of a call or a document. None for any other reply.
 
     Raises:
@@ -76,7 +76,7 @@ def _answer(text: str, known: KnownTools) -> Reply | None:
     if STRUCTURE.search(said):
         return None
     refuse_call_shape(said, known, _DOCUMENT, render_attp)
-    plain, prose = unquoted(said), said.strip()
+    plain, prose = blank_quotations(said), said.strip()
     if not plain.strip() or any(begun.startswith(prose.lower()) for begun in _BEGUN) or _SIGN.search(plain):
         return None
     return None if find_bracket(plain, known) is not None else Reply(text=prose)

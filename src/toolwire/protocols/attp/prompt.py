@@ -13,7 +13,7 @@ from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.render import fail_document, success_document
-from toolwire.protocols.base import Language, Thought, checked
+from toolwire.protocols.base import Language, Thought, check_option
 from toolwire.protocols.samples import (
     Calls,
     finish_of,
@@ -53,14 +53,14 @@ def describe_attp(
         DefinitionError: One of the objects is not a tool.
     """
     words = words_in(ATTP_WORDINGS, language, thought)
-    checked("style", style, _STUBS)
+    check_option("style", style, _STUBS)
     known = [tool_of(tool) for tool in tools]
     finish = finish_of(known)
     # A small model gives up if the last thing that it reads is an example of giving up.
     return words.prompt.format(
         ending=words.ending if finish is None else words.finish_ending.format(program_name(finish.name)),
         thought_rule=words.thought_rule[thought],
-        tools=_tools(known, words, style),
+        tools=_tools_section(known, words, style),
         modules=" ".join(modules),
         kept_variables=words.phrases.kept_variables if keeps_variables else "",
         thought_template=words.thought_template[thought],
@@ -77,11 +77,11 @@ def attp_tools_text(tools: Iterable[Any], *, language: Language = "en", style: S
         DefinitionError: One of the objects is not a tool.
     """
     words = words_in(ATTP_WORDINGS, language)
-    checked("style", style, _STUBS)
-    return _tools([tool_of(tool) for tool in tools], words, style)
+    check_option("style", style, _STUBS)
+    return _tools_section([tool_of(tool) for tool in tools], words, style)
 
 
-def _tools(tools: Sequence[Tool], words: AttpWording, style: StubStyle) -> str:
+def _tools_section(tools: Sequence[Tool], words: AttpWording, style: StubStyle) -> str:
     stubs = ("\n\n" if style == "full" else "\n").join(_STUBS[style](tool).strip() for tool in tools)
     if not tools:
         return words.no_tools

@@ -21,7 +21,7 @@ from toolwire.protocols.attp.more_documents import code_of, is_program, read_mor
 from toolwire.protocols.attp.value_reader import ValueReader
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.vocabulary.calls import Problem, Reply
 
@@ -84,7 +84,7 @@ def _strict(layout: AttpLayout) -> _Recovered | None:
         except tomllib.TOMLDecodeError:
             continue
         if layout.closes(end) or _is_whole(document, layout):
-            return _Recovered(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
+            return _Recovered(document=document, problems=_problems_after(layout, end, rest), prose_after=rest.strip())
     return None
 
 
@@ -96,9 +96,9 @@ def _is_whole(document: Mapping[str, Any], layout: AttpLayout) -> bool:
     return not isinstance(code, str) or (programs.has_result(code) if layout.fence else programs.compiles(code))
 
 
-def _around(layout: AttpLayout, end: int, rest: str) -> tuple[Problem, ...]:
+def _problems_after(layout: AttpLayout, end: int, rest: str) -> tuple[Problem, ...]:
     """Returns the problems of the text after a document that ends here."""
-    place = line(layout.text, end)
+    place = line_of(layout.text, end)
     if rest.strip():
         return (Problem(message="The text after the document was left out.", repaired=True, place=place),)
     if layout.fence and not layout.closes(end):
@@ -135,11 +135,11 @@ class _Documents:
         rest = text[line_end(text, position) :]
         if STRUCTURE.search(rest) or _TRIPLE.search(rest):
             if not is_request(rest.lstrip()) or self.layout.prose_before or self.prose:
-                raise Refusal(_TWO_DOCUMENTS, place=line(text, position))
+                raise Refusal(_TWO_DOCUMENTS, place=line_of(text, position))
             self._note_rest(1, position)
-            return self._found("")
-        self.reader.problems.extend(_around(self.layout, position, "\n".join([*self.prose, rest])))
-        return self._found("\n".join([*self.prose, rest]).strip())
+            return self._make_recovered("")
+        self.reader.problems.extend(_problems_after(self.layout, position, "\n".join([*self.prose, rest])))
+        return self._make_recovered("\n".join([*self.prose, rest]).strip())
 
     def _with_second(self, second: re.Match[str], *, is_next: bool) -> _Recovered:
         """Returns the first document, and those behind it that run too.
@@ -160,7 +160,7 @@ class _Documents:
             return found
         self._check_first_is_meant(second)
         self._note_rest(1, position)
-        return self._found("")
+        return self._make_recovered("")
 
     def _sequence(self, start: int) -> _Recovered | None:
         """Returns the first document with the programs behind it. None if it, or the text from `start`, is no such."""
@@ -176,7 +176,7 @@ class _Documents:
         self._note_doubles(written - len(programs), start)
         if found.rest is not None:
             self._note_rest(written, found.rest)
-        return replace(self._found(""), more=programs[1:], is_sequence=len(programs) > 1)
+        return replace(self._make_recovered(""), more=programs[1:], is_sequence=len(programs) > 1)
 
     def _programs(self, start: int) -> _Recovered | None:
         """Returns the first document with the programs from `start` to the end, which have no thoughts of their own.
@@ -197,7 +197,7 @@ class _Documents:
         if len(programs) > 1:
             self._note(f"[tool_call] stands {len(tables)} times: each program was run on its own.", start)
         self._note_doubles(len(tables) - len(programs), start)
-        return replace(self._found(""), more=programs[1:])
+        return replace(self._make_recovered(""), more=programs[1:])
 
     def _first_document(self) -> Mapping[str, Any]:
         return {**self.top, "tool_call": self.table or {}}
@@ -206,7 +206,7 @@ class _Documents:
         if count:
             self._note("The same program stands in several documents; it runs once.", position)
 
-    def _found(self, prose_after: str) -> _Recovered:
+    def _make_recovered(self, prose_after: str) -> _Recovered:
         document = self.top if self.table is None else {**self.top, "tool_call": self.table}
         return _Recovered(document=document, problems=tuple(self.reader.problems), prose_after=prose_after)
 
@@ -214,7 +214,7 @@ class _Documents:
         if self.prose:
             raise Refusal(
                 "Text stands in the middle of the document. Write nothing but TOML.",
-                place=line(self.layout.text, found.start()),
+                place=line_of(self.layout.text, found.start()),
             )
         if found["header"]:
             if self.table is not None:
@@ -243,7 +243,7 @@ class _Documents:
             raise Refusal(
                 "This line is not TOML, and it may belong to the value above it. Inside the code write triple quotes "
                 "as \"\"\", close it by ''' on a line of its own, and write nothing after it.",
-                place=line(text, position),
+                place=line_of(text, position),
             )
         self.has_fence_after = self.has_fence_after or is_fence(text, position)
         self.prose.append(text[position:end].rstrip("\n"))
@@ -269,7 +269,7 @@ class _Documents:
         is_first = not (self.layout.prose_before or self.layout.fence or self.has_fence_after)
         is_apart = not self.prose or is_request(self.prose[0])
         if not (is_whole and is_first and is_apart and begins_as_one_does):
-            raise Refusal(_TWO_DOCUMENTS, place=line(self.layout.text, second.start()))
+            raise Refusal(_TWO_DOCUMENTS, place=line_of(self.layout.text, second.start()))
 
     def _note_rest(self, count: int, position: int) -> None:
         """Reports that only the first `count` documents count, and not those from `position` on."""
@@ -279,7 +279,7 @@ class _Documents:
         self._note(f"Only {which} of {found} documents {verb} run.", position, is_loss=True)
 
     def _note(self, message: str, position: int, *, is_loss: bool = False) -> None:
-        place = line(self.layout.text, position)
+        place = line_of(self.layout.text, position)
         self.reader.problems.append(Problem(message=message, repaired=True, place=place, is_loss=is_loss))
 
 

@@ -48,14 +48,14 @@ def attp_right_form(calls: Sequence[RightCall]) -> str:
 def success_document(*, thought: str, target: str, code: str) -> str:
     """Returns the TOML of a reply that runs this code."""
     return (
-        f"thought = {_text(thought)}\n\n[tool_call]\n"
-        f'status = "success"\ntarget = {_text(target)}\ncode = {_block(code)}\n'
+        f"thought = {_toml_string(thought)}\n\n[tool_call]\n"
+        f'status = "success"\ntarget = {_toml_string(target)}\ncode = {_block(code)}\n'
     )
 
 
 def fail_document(*, thought: str, message: str) -> str:
     """Returns the TOML of a reply that reports a failure."""
-    return f'thought = {_text(thought)}\n\n[tool_call]\nstatus = "fail"\nmessage = {_text(message)}\n'
+    return f'thought = {_toml_string(thought)}\n\n[tool_call]\nstatus = "fail"\nmessage = {_toml_string(message)}\n'
 
 
 def _program(calls: Sequence[ToolCall]) -> str:
@@ -81,7 +81,7 @@ def _code(arguments: Mapping[str, Any]) -> str:
     return code
 
 
-def _text(value: str) -> str:
+def _toml_string(value: str) -> str:
     if "\n" in value:
         is_plain = "\\" not in value and '"' not in value and not _ILLEGAL.search(value)
         return f'"""\n{value}"""' if is_plain else _block(value)

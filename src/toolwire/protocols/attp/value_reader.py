@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, Following, line_end
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.reading.toml import readings, string_end
 from toolwire.vocabulary.calls import Problem
 
@@ -62,7 +62,7 @@ class ValueReader:
         opening = _OPENING.match(self.layout.text, position)
         if opening is None:
             return self._bare(key, position)
-        return self._exact(key, opening) or self._repaired(key, opening)
+        return self._exact(key, opening) or self._repair_value(key, opening)
 
     def _exact(self, key: str, opening: re.Match[str]) -> Value | None:
         """Returns TOML's reading, if the following text agrees with it."""
@@ -108,7 +108,7 @@ class ValueReader:
         structure = STRUCTURE.search(text, position)
         return structure is None or again < structure.start()
 
-    def _repaired(self, key: str, opening: re.Match[str]) -> Value:
+    def _repair_value(self, key: str, opening: re.Match[str]) -> Value:
         self.repairs_left -= 1
         if self.repairs_left < 0:
             raise self._refusal("The reply is too damaged to be read. Write a shorter one.", opening)
@@ -124,7 +124,7 @@ class ValueReader:
             if found and key != "code":
                 break  # this key only explains; the following text decides whether the value really ended here
         if not found:
-            return self._unclosed(key, opening, quotes)
+            return self._read_unclosed(key, opening, quotes)
         if len(found) > 1:
             raise self._refusal(
                 f"`{key}` can be read in {len(found)} ways. Write it between ''' and ''', with no ''' inside.", opening
@@ -141,14 +141,14 @@ class ValueReader:
         for count, found in enumerate(closings):
             end, following = found.end(1) - quotes.length, line_end(text, found.end())
             if count >= _CLOSING_LIMIT or ends >= _END_LIMIT:
-                raise Refusal("Quotes close too many lines to tell where a value ends.", place=line(text, end))
+                raise Refusal("Quotes close too many lines to tell where a value ends.", place=line_of(text, end))
             if end >= quotes.start and self.layout.following(following) != "something else":
                 ends += 1
                 yield end, following
 
-    def _unclosed(self, key: str, opening: re.Match[str], quotes: _Quotes) -> Value:
+    def _read_unclosed(self, key: str, opening: re.Match[str], quotes: _Quotes) -> Value:
         if key == "code" and quotes.length == 3:
-            return self._unclosed_code(opening, quotes)
+            return self._read_unclosed_code(opening, quotes)
         header = self.layout.next_header(quotes.start)
         if key != "thought" or header == len(self.layout.text):
             raise self._refusal(
@@ -158,7 +158,7 @@ class ValueReader:
         self._note("`thought` is never closed; it was read up to [tool_call].", opening)
         return Value(text=self.layout.text[quotes.start : header].strip(), next=header)
 
-    def _unclosed_code(self, opening: re.Match[str], quotes: _Quotes) -> Value:
+    def _read_unclosed_code(self, opening: re.Match[str], quotes: _Quotes) -> Value:
         """Reads the program of a reply that only lacks the closing quotes.
 
         A closing fence after it shows that the model finished the reply. Without a fence, the program itself must show
@@ -192,17 +192,17 @@ class ValueReader:
         is_one = value.isalpha() if key == "status" else key != "code" and bool(value)
         if not is_one or self.layout.following(following) == "something else":
             form = "between ''' and '''" if key == "code" else 'between " and "'
-            raise Refusal(f"The value of `{key}` has no quotes. Write it {form}.", place=line(text, position))
+            raise Refusal(f"The value of `{key}` has no quotes. Write it {form}.", place=line_of(text, position))
         message = f"`{key}` has no quotes; it was read as it stands."
-        self.problems.append(Problem(message=message, repaired=True, place=line(text, position)))
+        self.problems.append(Problem(message=message, repaired=True, place=line_of(text, position)))
         return Value(text=value, next=following)
 
     def _note(self, message: str, opening: re.Match[str]) -> None:
-        place = line(self.layout.text, opening.start("mark"))
+        place = line_of(self.layout.text, opening.start("mark"))
         self.problems.append(Problem(message=message, repaired=True, place=place))
 
     def _refusal(self, message: str, opening: re.Match[str]) -> Refusal:
-        return Refusal(message, place=line(self.layout.text, opening.start("mark")))
+        return Refusal(message, place=line_of(self.layout.text, opening.start("mark")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,11 +76,11 @@ class CompileBudget:
         if code not in self._seen:
             self.check(code)
             self._left -= len(code)
-            self._seen[code] = _parsed(code)
+            self._seen[code] = _parse_code(code)
         return self._seen[code]
 
 
-def _parsed(code: str) -> ast.Module | None:
+def _parse_code(code: str) -> ast.Module | None:
     try:
         return ast.parse(_NUMBER_AND_WORD.sub(r"\g<0> ", _ESCAPE.sub(_quiet, code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

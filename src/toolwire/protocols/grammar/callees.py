@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded
+from toolwire.definition.words import limit_references
 from toolwire.protocols.grammar.schema_rules import Values
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -49,7 +49,7 @@ def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values])
         DefinitionError: One of the objects is not a tool.
     """
     given = [tool_of(tool) for tool in tools]
-    found = [callee for tool in given if (callee := _callee(tool, values(shared_input_schema(tool)))) is not None]
+    found = [callee for tool in given if (callee := _callee(tool, values(input_schema_of(tool)))) is not None]
     if not found:
         raise ConfigurationError(
             f"a grammar needs a tool that can be called: {len(given)} were given, and none of them can"
@@ -57,7 +57,7 @@ def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values])
     return found
 
 
-@bounded
+@limit_references
 def _callee(tool: Tool, values: Values) -> Callee | None:
     slots: list[Slot] = []
     for parameter in sorted(tool.visible_parameters, key=lambda parameter: not parameter.required):

@@ -8,10 +8,10 @@ Characters = tuple[tuple[int, int], ...]
 """Ranges of code points with inclusive ends, sorted and disjoint. Surrogates are in no set."""
 
 _LAST = 0x10FFFF
-_HALVES = (0xD800, 0xDFFF)
+_SURROGATES = (0xD800, 0xDFFF)
 
 
-def of(*parts: str | tuple[str, str]) -> Characters:
+def character_set(*parts: str | tuple[str, str]) -> Characters:
     """Returns the set of the characters in the texts and in the ranges."""
     ranges: list[tuple[int, int]] = []
     for part in parts:
@@ -60,26 +60,26 @@ def holds(characters: Characters, character: str) -> bool:
     return any(low <= ord(character) <= high for low, high in characters)
 
 
-def written(characters: Characters) -> str:
+def character_class(characters: Characters) -> str:
     """Returns a set, which must not be empty, as a GBNF character class."""
     rest = without(ALL, characters)
     if rest and len(rest) < len(characters):
         return f"[^{''.join(_range(low, high) for low, high in rest)}]"
     # UTF-8 text has no surrogates, so a class that includes them matches the same text and is shorter.
-    joined = union([*characters, _HALVES]) if _spans_halves(characters) else characters
+    joined = union([*characters, _SURROGATES]) if _spans_surrogates(characters) else characters
     if joined[-1][1] == _LAST and (rest := without(((0, _LAST),), joined)):
         return f"[^{''.join(_range(low, high) for low, high in rest)}]"
     return f"[{''.join(_range(low, high) for low, high in joined)}]"
 
 
-ALL: Characters = ((0, _HALVES[0] - 1), (_HALVES[1] + 1, _LAST))
-CONTROLS = of(("\x00", "\x1f"), "\x7f")
+ALL: Characters = ((0, _SURROGATES[0] - 1), (_SURROGATES[1] + 1, _LAST))
+CONTROLS = character_set(("\x00", "\x1f"), "\x7f")
 
 
-def _spans_halves(characters: Characters) -> bool:
+def _spans_surrogates(characters: Characters) -> bool:
     ends = {high for _, high in characters}
     starts = {low for low, _ in characters}
-    return _HALVES[0] - 1 in ends and _HALVES[1] + 1 in starts
+    return _SURROGATES[0] - 1 in ends and _SURROGATES[1] + 1 in starts
 
 
 def _range(low: int, high: int) -> str:

@@ -6,7 +6,15 @@ import json
 import re
 from typing import Any, Protocol
 
-from toolwire.protocols.grammar.characters import ALL, CONTROLS, Characters, holds, of, without, written
+from toolwire.protocols.grammar.characters import (
+    ALL,
+    CONTROLS,
+    Characters,
+    character_class,
+    character_set,
+    holds,
+    without,
+)
 from toolwire.protocols.grammar.pattern import Choice, Node, One, Repeat, Sequence, Untranslatable, shortest
 from toolwire.protocols.grammar.rules import TEXT_LIMIT, Grammar, choice, literal
 
@@ -61,8 +69,8 @@ class Json:
         self.in_cdata = in_cdata
 
     def text(self, grammar: Grammar, least: int, most: int | None) -> str:
-        taken = of('"\\]') if self.in_cdata else of('"\\')
-        plain = written(without(ALL, (*CONTROLS[:1], *taken)))
+        taken = character_set('"\\]') if self.in_cdata else character_set('"\\')
+        plain = character_class(without(ALL, (*CONTROLS[:1], *taken)))
         escape = grammar.rule("json-escape", _JSON_ESCAPE)
         character = grammar.rule("json-character", f"{plain} | {escape}")
         if self.in_cdata:
@@ -71,7 +79,7 @@ class Json:
 
     def pattern(self, grammar: Grammar, node: Node) -> str:
         escapes = {**_JSON_ESCAPES, "]": "\\u005d"} if self.in_cdata else _JSON_ESCAPES
-        return f'"\\"" {_emitted(grammar, node, CONTROLS, escapes)} "\\""'
+        return f'"\\"" {_emit_node(grammar, node, CONTROLS, escapes)} "\\""'
 
     def exact(self, text: str) -> str | None:
         return self.constant(text)
@@ -96,7 +104,7 @@ class Python:
 
     def text(self, grammar: Grammar, least: int, most: int | None) -> str:
         escape = grammar.rule("python-escape", _PYTHON_ESCAPE)
-        plain = written(without(ALL, (*CONTROLS[:1], *of("\"'\\"), *CONTROLS[1:])))
+        plain = character_class(without(ALL, (*CONTROLS[:1], *character_set("\"'\\"), *CONTROLS[1:])))
         character = grammar.rule("python-character", f"{plain} | [\\t] | {escape}")
         inner = without_pairs(grammar, character, "'", least, most)
         double = f'"\\"" {inner} "\\""'
@@ -106,10 +114,10 @@ class Python:
         return double if most == 0 else f"{double} | {single}"
 
     def pattern(self, grammar: Grammar, node: Node) -> str:
-        double = f'"\\"" {_emitted(grammar, node, CONTROLS, _PYTHON_ESCAPES)} "\\""'
+        double = f'"\\"" {_emit_node(grammar, node, CONTROLS, _PYTHON_ESCAPES)} "\\""'
         if shortest(node) == 0 or _can_hold(node, "'"):
             return double
-        return f'{double} | "\'" {_emitted(grammar, node, CONTROLS, _PYTHON_ESCAPES)} "\'"'
+        return f'{double} | "\'" {_emit_node(grammar, node, CONTROLS, _PYTHON_ESCAPES)} "\'"'
 
     def exact(self, text: str) -> str | None:
         double = literal(re.sub("(?<=')'", r"\\'", json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")))
@@ -133,11 +141,11 @@ class Cdata:
     null, true, false = "null", "true", "false"
 
     def text(self, grammar: Grammar, least: int, most: int | None) -> str:
-        plain = written(without(ALL, (*_UNWRITABLE, *of("]"))))
+        plain = character_class(without(ALL, (*_UNWRITABLE, *character_set("]"))))
         return without_pairs(grammar, grammar.rule("cdata-character", plain), "]", least, most)
 
     def pattern(self, grammar: Grammar, node: Node) -> str:
-        return _emitted(grammar, node, (*_UNWRITABLE, *of("]")), {})
+        return _emit_node(grammar, node, (*_UNWRITABLE, *character_set("]")), {})
 
     def exact(self, text: str) -> str | None:
         return None if "]]" in text or any(holds(_UNWRITABLE, one) for one in text) else literal(text)
@@ -159,10 +167,10 @@ def without_pairs(grammar: Grammar, character: str, special: str, least: int, mo
         # A unit may be two characters, so only half as many units fit. A text without the mark may use the full length.
         half, plain = (most - 1) // 2, grammar.repeat(character, least, most)
         return plain if half < least else f"({plain} | {grammar.repeat(unit, least, half)} {mark}?)"
-    return _counted(grammar, character, mark, least, most)
+    return _length_chain(grammar, character, mark, least, most)
 
 
-def _counted(grammar: Grammar, character: str, mark: str, least: int, most: int) -> str:
+def _length_chain(grammar: Grammar, character: str, mark: str, least: int, most: int) -> str:
     """Returns a chain of rules, one for each length that may still follow."""
     rests = ['""', '""']
     for length in range(1, most + 1):
@@ -189,7 +197,7 @@ def _with_quote(grammar: Grammar, character: str) -> str:
 def _triple_quoted(grammar: Grammar) -> str:
     """Returns a rule for a triple-quoted string. It has at most two double quotes in a row, and none at the end."""
     escape = grammar.rule("python-escape", _PYTHON_ESCAPE)
-    plain = written(without(ALL, (*_UNWRITABLE, *of("\"'\\"))))
+    plain = character_class(without(ALL, (*_UNWRITABLE, *character_set("\"'\\"))))
     quotes = " | ".join(map(literal, ('"', '""', "'", "\"'", "'\"", '""\'', '\'""')))
     unit = grammar.rule("triple-quoted-unit", f"({quotes})? ({plain} | {escape})")
     return f'"\\"\\"\\"" {grammar.repeat(unit, 0, TEXT_LIMIT)} "\\"\\"\\""'
@@ -197,28 +205,28 @@ def _triple_quoted(grammar: Grammar) -> str:
 
 def _raw(grammar: Grammar) -> str:
     """Returns a rule for raw strings such as `r"\\d+"`, which hold regular expressions."""
-    plain = written(without(ALL, (*CONTROLS[:1], *of("\"'\\"), *CONTROLS[1:])))
+    plain = character_class(without(ALL, (*CONTROLS[:1], *character_set("\"'\\"), *CONTROLS[1:])))
     unit = grammar.rule("raw-unit", f'{plain} | "\\\\" ({plain} | "\\\\")')
     return f'"r\\"" {grammar.repeat(unit, 1, 512)} "\\""'
 
 
-def _emitted(grammar: Grammar, node: Node, unwritable: Characters, escapes: dict[str, str]) -> str:
+def _emit_node(grammar: Grammar, node: Node, unwritable: Characters, escapes: dict[str, str]) -> str:
     match node:
         case One(characters):
             return _one(characters, unwritable, escapes)
         case Sequence(parts):
-            return f"({' '.join(_emitted(grammar, part, unwritable, escapes) for part in parts)})" if parts else '""'
+            return f"({' '.join(_emit_node(grammar, part, unwritable, escapes) for part in parts)})" if parts else '""'
         case Choice(options):
-            return choice([_emitted(grammar, option, unwritable, escapes) for option in options])
+            return choice([_emit_node(grammar, option, unwritable, escapes) for option in options])
         case Repeat(part, least, most):
-            inner = grammar.rule("part", _emitted(grammar, part, unwritable, escapes))
+            inner = grammar.rule("part", _emit_node(grammar, part, unwritable, escapes))
             return f"({grammar.repeat(inner, least, least if most is None else most)})"
 
 
 def _one(characters: Characters, unwritable: Characters, escapes: dict[str, str]) -> str:
-    special = of("".join(escapes))
+    special = character_set("".join(escapes))
     plain = without(without(characters, unwritable), special)
-    found = [written(plain)] if plain else []
+    found = [character_class(plain)] if plain else []
     found += [literal(escape) for character, escape in escapes.items() if holds(characters, character)]
     if not found:
         raise Untranslatable(str(characters))
@@ -235,8 +243,8 @@ def _can_hold(node: Node, character: str) -> bool:
             return _can_hold(part, character)
 
 
-_UNWRITABLE = without(CONTROLS, of("\t\n"))
-_KEY_CHARACTER = written(without(ALL, (*CONTROLS[:1], *of("\"'\\]"), *CONTROLS[1:])))
+_UNWRITABLE = without(CONTROLS, character_set("\t\n"))
+_KEY_CHARACTER = character_class(without(ALL, (*CONTROLS[:1], *character_set("\"'\\]"), *CONTROLS[1:])))
 
 _JSON_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PYTHON_ESCAPES = {**_JSON_ESCAPES, "'": "\\'"}

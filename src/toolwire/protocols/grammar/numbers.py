@@ -126,13 +126,13 @@ def _decimals(low: Decimal, high: Decimal, is_low_open: bool, is_high_open: bool
         least = math.floor(low * scale) + 1 if is_low_open else math.ceil(low * scale)
         most = math.ceil(high * scale) - 1 if is_high_open else math.floor(high * scale)
         # More digits may follow if even .999 stays below the upper bound.
-        found += _scaled(least, most, places)
+        found += _fixed_point(least, most, places)
         if places == _PLACES:
-            found += [f"{option} [0-9]{{1,8}}" for option in _scaled(least, math.floor(high * scale) - 1, places)]
+            found += [f"{option} [0-9]{{1,8}}" for option in _fixed_point(least, math.floor(high * scale) - 1, places)]
     return found
 
 
-def _scaled(low: int, high: int, places: int) -> list[str]:
+def _fixed_point(low: int, high: int, places: int) -> list[str]:
     """Returns expressions for the integers of a range, divided by a power of ten."""
     found: list[str] = []
     for length in range(places + 1, max(len(str(high)), places + 1) + 1):

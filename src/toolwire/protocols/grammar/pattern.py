@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolwire.protocols.grammar.characters import ALL, Characters, of, union, without
+from toolwire.protocols.grammar.characters import ALL, Characters, character_set, union, without
 
 _MORE = 64
 """Number of repeats beyond the minimum that an unbounded repeat allows, within the length limit."""
 
 _CLASSES = {
-    "d": of(("0", "9")),
-    "w": of(("0", "9"), ("A", "Z"), ("a", "z"), "_"),
-    "s": of(" \t\n"),
+    "d": character_set(("0", "9")),
+    "w": character_set(("0", "9"), ("A", "Z"), ("a", "z"), "_"),
+    "s": character_set(" \t\n"),
 }
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
-_LINE = without(ALL, of("\n\r"))
+_LINE = without(ALL, character_set("\n\r"))
 
 _DAY = (
     "(20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|20[0-9]{2}-(0[13-9]|1[0-2])-(29|30)"
@@ -84,7 +84,7 @@ def read_pattern(pattern: str, least: int = 0, most: int | None = None) -> Node:
         top = min(given for given in (node.most, most, max(least, node.least) + _MORE) if given is not None)
         return _fitting(Repeat(node.part, max(node.least, least), top), least, most)
     for more in (_MORE, 32, 16, 8, 4, 2, 1, 0):
-        closed = _closed(node, more)
+        closed = _bound_repeats(node, more)
         if most is None or _longest(closed) <= most:
             return _fitting(closed, least, most)
     raise Untranslatable(pattern)
@@ -96,16 +96,16 @@ def _fitting(node: Node, least: int, most: int | None) -> Node:
     return node
 
 
-def _closed(node: Node, more: int) -> Node:
+def _bound_repeats(node: Node, more: int) -> Node:
     match node:
         case One():
             return node
         case Sequence(parts):
-            return Sequence(tuple(_closed(part, more) for part in parts))
+            return Sequence(tuple(_bound_repeats(part, more) for part in parts))
         case Choice(options):
-            return Choice(tuple(_closed(option, more) for option in options))
+            return Choice(tuple(_bound_repeats(option, more) for option in options))
         case Repeat(part, least, most):
-            return Repeat(_closed(part, more), least, least + more if most is None else most)
+            return Repeat(_bound_repeats(part, more), least, least + more if most is None else most)
 
 
 def shortest(node: Node) -> int:
@@ -141,14 +141,14 @@ class _PatternReader:
         self._at = 0
 
     def read(self) -> Node:
-        options = [self._anchored()]
+        options = [self._read_alternative()]
         while self._take("|"):
-            options.append(self._anchored())
+            options.append(self._read_alternative())
         if self._at < len(self._text):
             raise Untranslatable(self._text)
         return options[0] if len(options) == 1 else Choice(tuple(options))
 
-    def _anchored(self) -> Node:
+    def _read_alternative(self) -> Node:
         """Parses one top-level alternative. At an unanchored end, any text of one line may be added."""
         before = () if self._take("^") else (Repeat(One(_LINE), 0, None),)
         parts = self._parts()
@@ -166,7 +166,7 @@ class _PatternReader:
     def _parts(self) -> tuple[Node, ...]:
         parts: list[Node] = []
         while self._at < len(self._text) and self._text[self._at] not in "|)$":
-            parts.append(self._counted(self._part()))
+            parts.append(self._read_repeat(self._part()))
         return tuple(parts)
 
     def _part(self) -> Node:
@@ -186,9 +186,9 @@ class _PatternReader:
             return One(self._escape())
         if character in "^*+?{":
             raise Untranslatable(self._text)
-        return One(of(character))
+        return One(character_set(character))
 
-    def _counted(self, part: Node) -> Node:
+    def _read_repeat(self, part: Node) -> Node:
         bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(self._text[self._at : self._at + 1])
         if bounds is not None:
             self._at += 1
@@ -230,7 +230,7 @@ class _PatternReader:
 
     def _member(self) -> Characters:
         character = self._next()
-        return self._escape() if character == "\\" else of(character)
+        return self._escape() if character == "\\" else character_set(character)
 
     def _escape(self) -> Characters:
         character = self._next()
@@ -240,10 +240,10 @@ class _PatternReader:
             # scripts.
             return known if character.islower() else without(without(ALL, known), ((0x80, 0x10FFFF),))
         if character in _ESCAPED:
-            return of(_ESCAPED[character])
+            return character_set(_ESCAPED[character])
         if character.isalnum():
             raise Untranslatable(self._text)
-        return of(character)
+        return character_set(character)
 
     def _take(self, text: str) -> bool:
         if not self._text.startswith(text, self._at):

@@ -69,7 +69,7 @@ class Grammar:
 
 def literal(text: str) -> str:
     """Returns the text as a GBNF literal."""
-    return '"' + "".join(_escaped(character) for character in text) + '"'
+    return '"' + "".join(_escape_character(character) for character in text) + '"'
 
 
 def choice(options: list[str]) -> str:
@@ -78,7 +78,7 @@ def choice(options: list[str]) -> str:
     return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     return f"\\x{ord(character):02X}" if ord(character) < 0x20 or ord(character) == 0x7F else character

@@ -55,35 +55,35 @@ class Values:
             return None
         node = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
         if "$ref" in node:
-            return self._referred(node, depth)
+            return self._reference_target(node, depth)
         if "const" in node or "enum" in node:
             return self._one_of([node["const"]] if "const" in node else node["enum"])
         for key in ("allOf", "anyOf", "oneOf"):
             if node.get(key):
-                return self._combined(key, node, depth)
+                return self._combination(key, node, depth)
         kind = node.get("type")
         if isinstance(kind, list):
-            return self._either([{**node, "type": one} for one in cast("list[str]", kind)], depth)
-        return self._typed(kind or _implied(node), node, depth)
+            return self._alternatives([{**node, "type": one} for one in cast("list[str]", kind)], depth)
+        return self._value_of_type(kind or _implicit_type(node), node, depth)
 
-    def _referred(self, node: Mapping[str, Any], depth: int) -> str | None:
+    def _reference_target(self, node: Mapping[str, Any], depth: int) -> str | None:
         reference = str(node["$ref"])
         beside = {key: value for key, value in node.items() if key != "$ref"}
         target = resolve({"$ref": reference}, self._root)
-        return self._body(merged(target, beside), depth - (reference in self._recursive))
+        return self._body(merge_schemas(target, beside), depth - (reference in self._recursive))
 
-    def _combined(self, key: str, node: Mapping[str, Any], depth: int) -> str | None:
+    def _combination(self, key: str, node: Mapping[str, Any], depth: int) -> str | None:
         beside = {name: value for name, value in node.items() if name != key}
         if key == "allOf":
             for part in node[key]:
-                beside = merged(beside, resolve(part, self._root))
+                beside = merge_schemas(beside, resolve(part, self._root))
             return self._body(beside, depth)
         constraints = {name: value for name, value in beside.items() if name not in _ANNOTATIONS}
-        options = [merged(constraints, option) if constraints else option for option in node[key]]
+        options = [merge_schemas(constraints, option) if constraints else option for option in node[key]]
         held = [option for option in options if not self._is_beyond(option)]
-        return self._either(held or options, depth)
+        return self._alternatives(held or options, depth)
 
-    def _either(self, options: Sequence[Any], depth: int) -> str | None:
+    def _alternatives(self, options: Sequence[Any], depth: int) -> str | None:
         found = [rule for option in options if (rule := self.value(option, depth)) is not None]
         return " | ".join(dict.fromkeys(found)) if found else None
 
@@ -100,7 +100,7 @@ class Values:
             return literal(self._notation.true if value else self._notation.false)
         return self._notation.constant(value)
 
-    def _typed(self, kind: str, node: Mapping[str, Any], depth: int) -> str | None:
+    def _value_of_type(self, kind: str, node: Mapping[str, Any], depth: int) -> str | None:
         match kind:
             case "string":
                 return self._text(node)
@@ -248,7 +248,7 @@ _OF_TYPES = (
 )
 
 
-def _implied(node: Mapping[str, Any]) -> str:
+def _implicit_type(node: Mapping[str, Any]) -> str:
     return next((kind for kind, keys in _OF_TYPES if any(key in node for key in keys)), "any")
 
 
@@ -278,7 +278,7 @@ def recursive_references(root: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(reference for reference in reached if _is_reached(reference, reached))
 
 
-def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def merge_schemas(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a schema for the values that both schemas accept.
 
     The merge is exact for keywords that a grammar supports. For all others, the second schema wins.
@@ -287,7 +287,7 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     for key in first.keys() & second.keys():
         one, other = first[key], second[key]
         if key == "properties":
-            shared = {name: merged(one[name], other[name]) for name in one if name in other}
+            shared = {name: merge_schemas(one[name], other[name]) for name in one if name in other}
             found[key] = {**one, **other, **shared}
         elif key == "required":
             found[key] = [*one, *(name for name in other if name not in one)]

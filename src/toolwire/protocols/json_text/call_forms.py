@@ -92,7 +92,7 @@ def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> Fou
     Raises:
         Refusal: The value is a damaged call, or is not a call where one is required.
     """
-    items = _items(value)
+    items = _call_items(value)
     shapes = [_shape(item, known, is_marked=is_marked) for item in items]
     if not items or None in shapes:
         if is_marked:
@@ -100,19 +100,19 @@ def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> Fou
         return None
     if len(shapes) > CALL_LIMIT:
         raise too_many_calls()
-    found = [_call(shape, raw, known) for shape in shapes if shape is not None]
+    found = [_make_call(shape, raw, known) for shape in shapes if shape is not None]
     return FoundCalls(
         calls=tuple(call for call, _ in found), problems=tuple(problem for _, more in found for problem in more)
     )
 
 
-def named_call(name: str, arguments: Any, raw: str, known: KnownTools) -> FoundCalls:
+def call_of_tool(name: str, arguments: Any, raw: str, known: KnownTools) -> FoundCalls:
     """Returns the call of a tool whose name is outside the JSON.
 
     Raises:
         Refusal: The arguments cannot be read.
     """
-    call, problems = _call(_Shape(name=name, arguments=arguments, id=""), raw, known)
+    call, problems = _make_call(_Shape(name=name, arguments=arguments, id=""), raw, known)
     return FoundCalls(calls=(call,), problems=problems)
 
 
@@ -125,7 +125,7 @@ class _Shape:
     """True if the call is in the envelope of an API that writes arguments as a JSON string."""
 
 
-def _items(value: Any) -> list[Any]:
+def _call_items(value: Any) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):  # pyright: ignore[reportUnknownMemberType]
         node = cast("dict[str, Any]", value)
         value = node["tool_calls"]
@@ -145,7 +145,7 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
                 raise Refusal(f"Arguments stand beside `{key}`. Write them in it.")
             _refuse_unknown({name: item for name, item in node.items() if name not in {key, *beside}})
             shape = _shape(inner, known, is_marked=is_marked)
-            return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
+            return shape and replace(shape, id=_text_or_empty(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:
         others = {key: item for key, item in node.items() if key not in ("action", "action_input")}
         _refuse_lost(others.keys(), node["action"], known)
@@ -166,7 +166,7 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         return None
     _refuse_lost(beside, name, known)
     _refuse_unknown({key: item for key, item in node.items() if key not in ("name", *given)}, has_arguments=bool(given))
-    return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
+    return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text_or_empty(node.get("id")))
 
 
 def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
@@ -180,14 +180,14 @@ def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bo
     ending = known.by_name.get(tool)
     is_answer = "content" in node and "result_of" not in node and node.get("error") is None
     if ending is not None and ending.ends_turn and is_answer:
-        answer = _answer(node["content"], [parameter.name for parameter in ending.visible_parameters])
-        return _Shape(name=tool, arguments=answer, id=_text(node.get("id")))
+        answer = _arguments_of_answer(node["content"], [parameter.name for parameter in ending.visible_parameters])
+        return _Shape(name=tool, arguments=answer, id=_text_or_empty(node.get("id")))
     if is_marked:
         raise Refusal(MADE_UP.format(tool))
     return None
 
 
-def _answer(content: Any, parameters: Sequence[str]) -> dict[str, Any]:
+def _arguments_of_answer(content: Any, parameters: Sequence[str]) -> dict[str, Any]:
     """Returns the arguments that the content is: by name, or the value of the only parameter."""
     if isinstance(content, dict) and content and cast("dict[str, Any]", content).keys() <= set(parameters):
         return cast("dict[str, Any]", content)
@@ -209,7 +209,7 @@ def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) ->
             raise Refusal(f"The key {key[:40]!r} belongs to no call. Write the tool's parameters in `arguments`.")
 
 
-def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
+def _make_call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
     name = known.name(shape.name.strip())
     if name not in known.schemas:
         refuse_ambiguous(name, known.names.spellings)
@@ -236,5 +236,5 @@ def _arguments(given: Any, schema: Mapping[str, Any] | None, name: str) -> tuple
     return arguments, problems
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""

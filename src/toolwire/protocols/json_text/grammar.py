@@ -26,7 +26,7 @@ def json_grammar(tools: Iterable[Any]) -> str:
     grammar = Grammar()
     gap = space(grammar)
     found = callees(tools, lambda schema: Values(grammar, Json(), schema))
-    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call_rule(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
     more = CALLS_LIMIT - 1
@@ -35,7 +35,7 @@ def json_grammar(tools: Iterable[Any]) -> str:
     return grammar.text(f"{in_tags} | {listed} | {wrapped} ({gap} {wrapped}){{0,{more}}}")
 
 
-def _call(grammar: Grammar, callee: Callee) -> str:
+def _call_rule(grammar: Grammar, callee: Callee) -> str:
     gap = space(grammar)
     parts = [
         (slot.is_required, f'{literal(json.dumps(slot.parameter.name, ensure_ascii=False))} ":" {gap} {slot.rule}')

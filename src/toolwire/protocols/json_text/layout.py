@@ -14,7 +14,7 @@ from typing import Any
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.json_text.call_forms import FIRST_KEYS
-from toolwire.protocols.reading.incoming import THINKING, line, match_end
+from toolwire.protocols.reading.incoming import THINKING, line_of, match_end
 from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.reading.strict_json import load_prefix
 from toolwire.vocabulary.calls import Problem
@@ -211,7 +211,7 @@ class _Walk:
         if closing < 0:
             raise Refusal(
                 f"<{name}> is never closed, so the reply is all thinking. Write the call or the answer after it.",
-                place=line(self.text, found.start()),
+                place=line_of(self.text, found.start()),
             )
         self._think_of(self.text[found.end() : closing])
         return self._take(found.start(), closing + len(name) + 3)
@@ -224,7 +224,7 @@ class _Walk:
         if any(isinstance(piece, JsonPiece) for piece in self.found.pieces):
             raise Refusal(
                 f"{found[0]} stands behind a call: what is before it may be thinking. Write the call after it.",
-                place=line(self.text, found.start()),
+                place=line_of(self.text, found.start()),
             )
         self._prose(found.start())
         self._think_of("\n".join(piece if isinstance(piece, str) else piece.raw for piece in self.found.pieces))
@@ -251,18 +251,18 @@ class _Walk:
                 raise Refusal(
                     f"No JSON follows {found[0]}. "
                     'Write {"name": the tool\'s name, "arguments": {its parameters}} there.',
-                    place=line(self.text, found.start()),
+                    place=line_of(self.text, found.start()),
                 )
             return found.end()
-        return self._marked(found.start(), start)
+        return self._values_after_mark(found.start(), start)
 
     def _function(self, found: re.Match[str]) -> int:
         start = match_end(_SPACE, self.text, found.end())
         if self.text[start : start + 1] != "{":
             return found.end()
-        return self._marked(found.start(), start, function=found["function"])
+        return self._values_after_mark(found.start(), start, function=found["function"])
 
-    def _marked(self, start: int, position: int, function: str = "") -> int:
+    def _values_after_mark(self, start: int, position: int, function: str = "") -> int:
         pieces: list[JsonPiece] = []
         while True:
             self._marked_left -= 1
@@ -322,7 +322,7 @@ class _Walk:
         return piece, end
 
     def _note(self, message: str, position: int) -> None:
-        self.found.problems.append(Problem(message=message, repaired=True, place=line(self.text, position)))
+        self.found.problems.append(Problem(message=message, repaired=True, place=line_of(self.text, position)))
 
     def _line_end(self, position: int) -> int:
         end = self.text.find("\n", position)

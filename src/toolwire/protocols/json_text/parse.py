@@ -8,12 +8,12 @@ from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, OWN_RESULT, Refusal, too_many_calls
 from toolwire.protocols.json_text.call_forms import (
     FoundCalls,
+    call_of_tool,
     calls_of,
     find_made_up_result,
-    named_call,
 )
 from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
-from toolwire.protocols.reading.incoming import line, read_incoming
+from toolwire.protocols.reading.incoming import line_of, read_incoming
 from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
@@ -26,12 +26,12 @@ PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
 def read_json_text(reply: str | bytes, known: KnownTools) -> Reply:
     """Reads a reply as calls, a plain text answer, or the reasons for a refusal."""
     try:
-        return _read(reply, known)
+        return _read_reply(reply, known)
     except Refusal as refusal:
         return refusal.reply
 
 
-def _read(reply: str | bytes, known: KnownTools) -> Reply:
+def _read_reply(reply: str | bytes, known: KnownTools) -> Reply:
     incoming = read_incoming(reply)
     text = incoming.text
     layout = find_layout(text)
@@ -41,8 +41,8 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
         return with_tool_imports(found, known)
     if not layout.pieces:
         raise Refusal(f"The reply is {'all thinking' if layout.thought else 'empty'}. Write a call, or the answer.")
-    taken = _calls(text, layout, known) or _fenced(text, layout, known) or _Taken()
-    _tell_of_fences(text, layout, known, taken)
+    taken = _calls(text, layout, known) or _calls_in_fences(text, layout, known) or _CallCollector()
+    _report_fences(text, layout, known, taken)
     if len(taken.calls) > CALL_LIMIT:
         raise too_many_calls()
     prose = [
@@ -59,7 +59,7 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
     )
 
 
-class _Taken:
+class _CallCollector:
     """The calls that a reply makes, and the positions of their pieces."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class _Taken:
         self.places.add(place)
 
 
-def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
+def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _CallCollector | None:
     """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines.
 
     Calls after a result that the model wrote itself are left out: they depend on a value that it made up.
@@ -81,35 +81,37 @@ def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
     pieces = [(place, piece) for place, piece in enumerate(layout.pieces) if isinstance(piece, JsonPiece)]
     marked = [(place, piece) for place, piece in pieces if piece.is_marked]
     results = [*layout.results, *(piece.start for _, piece in pieces if find_made_up_result(piece.value, known))]
-    taken, end = _Taken(), len(text)
+    taken, end = _CallCollector(), len(text)
     for place, piece in marked or pieces:
         if piece.start > end:
             taken.places.add(place)
             continue
-        found = _found(text, piece, known)
+        found = _calls_in_piece(text, piece, known)
         if found is not None:
             if not taken.calls:
                 end = min((start for start in results if start > piece.start), default=end)
             taken.add(place, found, piece.problems)
     if any(piece.start > end for _, piece in marked or pieces):
-        taken.problems.append(Problem(message=OWN_RESULT, repaired=True, place=line(text, end), is_loss=True))
+        taken.problems.append(Problem(message=OWN_RESULT, repaired=True, place=line_of(text, end), is_loss=True))
     for place, piece in pieces if marked else ():
-        if place not in taken.places and _found(text, piece, known):
+        if place not in taken.places and _calls_in_piece(text, piece, known):
             message = "A call outside of the tags was left out: those between tags were taken."
-            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start), is_loss=True))
+            taken.problems.append(
+                Problem(message=message, repaired=True, place=line_of(text, piece.start), is_loss=True)
+            )
     return taken if taken.calls else None
 
 
-def _found(text: str, piece: JsonPiece, known: KnownTools) -> FoundCalls | None:
+def _calls_in_piece(text: str, piece: JsonPiece, known: KnownTools) -> FoundCalls | None:
     try:
         if piece.function:
-            return named_call(piece.function, piece.value, piece.raw, known)
+            return call_of_tool(piece.function, piece.value, piece.raw, known)
         return calls_of(piece.value, piece.raw, known, is_marked=piece.is_marked)
     except Refusal as refusal:
-        raise Refusal(str(refusal), place=refusal.problem.place or line(text, piece.start)) from refusal
+        raise Refusal(str(refusal), place=refusal.problem.place or line_of(text, piece.start)) from refusal
 
 
-def _fenced(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
+def _calls_in_fences(text: str, layout: JsonLayout, known: KnownTools) -> _CallCollector | None:
     """Returns the calls of a fence that begins or ends the reply, or of fences that are the whole reply.
 
     Any other fence is a quotation.
@@ -125,18 +127,18 @@ def _fenced(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
         return None
     if len(fences) > CALL_LIMIT:
         raise too_many_calls()
-    whole = _Taken()
+    whole = _CallCollector()
     for place, piece in fences:
-        inner = _inside(text, piece, known)
+        inner = _calls_of_pure_fence(text, piece, known)
         if inner is None:
             return None
         message = "The code fence around the call was left out."
-        note = Problem(message=message, repaired=True, place=line(text, piece.start))
+        note = Problem(message=message, repaired=True, place=line_of(text, piece.start))
         whole.add(place, FoundCalls(calls=tuple(inner.calls), problems=tuple(inner.problems)), (note,))
     return whole
 
 
-def _tell_of_fences(text: str, layout: JsonLayout, known: KnownTools, taken: _Taken) -> None:
+def _report_fences(text: str, layout: JsonLayout, known: KnownTools, taken: _CallCollector) -> None:
     """Reports a call in a fence that was not taken. It may be an example, but must not disappear silently.
 
     Raises:
@@ -149,19 +151,21 @@ def _tell_of_fences(text: str, layout: JsonLayout, known: KnownTools, taken: _Ta
             continue
         if taken.calls:
             message = "A call in a code fence was left out: those outside of fences were taken."
-            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start), is_loss=True))
+            taken.problems.append(
+                Problem(message=message, repaired=True, place=line_of(text, piece.start), is_loss=True)
+            )
             return
         raise Refusal(
             "The call stands in a code fence among other text, so it may not be meant. "
             "Write it by itself, between <tool_call> and </tool_call>.",
-            place=line(text, piece.start),
+            place=line_of(text, piece.start),
         )
 
 
 def _holds_call_of_known_tool(text: str, fence: FencePiece, known: KnownTools) -> bool:
     """True if the fence holds a call of a known tool, or an unreadable call. Without tools, any call counts."""
     try:
-        found = _inside(text, fence, known)
+        found = _calls_of_pure_fence(text, fence, known)
     except Refusal:
         return True
     return found is not None and (not known.schemas or any(call.name in known.schemas for call in found.calls))
@@ -171,7 +175,7 @@ def _may_hold_calls(fence: FencePiece) -> bool:
     return fence.language in _JSON_LANGUAGES and plainly_holds_a_call(fence.content)
 
 
-def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
+def _calls_of_pure_fence(text: str, fence: FencePiece, known: KnownTools) -> _CallCollector | None:
     """Returns the calls of a fence that holds only calls. None for any other fence."""
     # Empty lines before the content keep the line numbers of the reply.
     content = "\n" * (text.count("\n", 0, fence.start) + 1) + fence.content
@@ -181,7 +185,7 @@ def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
         return None
     if not fence.is_closed:
         message = "The code fence around the call is not closed."
-        taken.problems.append(Problem(message=message, repaired=True, place=line(text, fence.start)))
+        taken.problems.append(Problem(message=message, repaired=True, place=line_of(text, fence.start)))
     return taken
 
 
@@ -199,7 +203,7 @@ def _program(text: str, layout: JsonLayout, known: KnownTools) -> ToolCall | Non
     if not piece.is_closed:
         raise Refusal(
             "The program's code fence is never closed: it was cut off, so it was not run. Make it shorter.",
-            place=line(text, piece.start),
+            place=line_of(text, piece.start),
         )
     size = len(piece.content.encode("utf-8"))
     if size > CODE_LIMIT_BYTES:

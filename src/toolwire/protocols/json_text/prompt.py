@@ -10,7 +10,7 @@ from toolwire.definition.derived import once_per_text, schema_with_root_fields
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_path
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.words import limit_references, resolve
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.json_text.render import render_calls
 from toolwire.protocols.samples import Calls, Samples, finish_of, sample_calls, write_examples
@@ -35,14 +35,14 @@ def describe_json_text(
     known = [tool_of(tool) for tool in tools]
     if not known:
         return f"{words.heading}\n{words.no_tools}\n"
-    finish, listed = finish_of(known), _listed(known)
+    finish, listed = finish_of(known), _direct_tools(known)
     rules = words.prompt.format(
         # The examples show the form, if there are any.
         form="" if listed else '<tool_call>\n[{"name": "...", "arguments": {...}}]\n</tool_call>\n',
         ending=words.ending if finish is None else words.finish_ending.format(finish.name),
         thought_rule=words.thought_rule[thought],
     )
-    described = _tools(known, words, keeps_variables=keeps_variables)
+    described = _tools_section(known, words, keeps_variables=keeps_variables)
     sections = [f"{words.heading}\n{rules}", described]
     # If `code_execution` is the only tool, the prompt has no heading for tools.
     if listed:
@@ -59,15 +59,15 @@ def json_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
     """
     words = words_in(JSON_WORDINGS, language)
     known = [tool_of(tool) for tool in tools]
-    return _tools(known, words) if known else words.no_tools
+    return _tools_section(known, words) if known else words.no_tools
 
 
-def _listed(tools: Sequence[Tool]) -> list[Tool]:
+def _direct_tools(tools: Sequence[Tool]) -> list[Tool]:
     return [tool for tool in tools if tool.name != CODE_EXECUTION]
 
 
-def _tools(tools: Sequence[Tool], words: JsonWording, *, keeps_variables: bool = False) -> str:
-    listed = _listed(tools)
+def _tools_section(tools: Sequence[Tool], words: JsonWording, *, keeps_variables: bool = False) -> str:
+    listed = _direct_tools(tools)
     sections = ["\n".join(tool_text(tool) for tool in listed)] if listed else []
     if len(listed) < len(tools):
         sections.append(_program(listed, words) + (words.phrases.kept_variables if keeps_variables else ""))
@@ -86,12 +86,12 @@ def _program(tools: Sequence[Tool], words: JsonWording) -> str:
     if not tools:
         return words.program.format("__result__ = statistics.mean([3, 5, 10])\n")
     samples = sample_calls(tools)
-    calls = [_call(tool, arguments) for tool, arguments in samples.calls]
+    calls = [_program_call(tool, arguments) for tool, arguments in samples.calls]
     text = words.program.format(f"__result__ = [{', '.join(calls)}]\n")
     return f"{text}\n{samples.note(words.phrases)}".rstrip("\n")
 
 
-def _call(tool: Tool, arguments: Mapping[str, Any]) -> str:
+def _program_call(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """Returns a call in a program, with the tool's name in the same spelling as in the list of tools if possible."""
     source = call_source(tool.name, arguments, tool.visible_parameters)
     return program_path(tool.name) + source[source.index("(") :] if program_path(tool.name) == tool.name else source
@@ -109,7 +109,7 @@ _DEFAULT_LIMIT = 60
 
 
 @once_per_text
-@bounded
+@limit_references
 def tool_text(tool: Tool) -> str:
     """Describes a tool as `search(query: string, limit?: integer = 10): What it does`.
 
@@ -118,7 +118,7 @@ def tool_text(tool: Tool) -> str:
     schema = schema_with_root_fields(tool)
     fields = cast("Mapping[str, Any]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
-    listed = [_field(name, node, schema, is_required=name in required) for name, node in fields.items()]
+    listed = [_field_text(name, node, schema, is_required=name in required) for name, node in fields.items()]
     head = f"{tool.name}({', '.join(listed)})"
     description = " ".join(tool.whole_description.split())
     lines = [f"{head}: {description}" if description else head]
@@ -138,10 +138,10 @@ def type_text(node: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> str:
         return _choices(cast("list[Any]", schema["enum"]))
     options = cast("list[Any]", schema.get("anyOf") or schema.get("oneOf") or [])
     if options:
-        return _either([type_text(option, root, depth - 1) for option in options]) if depth > 0 else "any"
+        return _join_options([type_text(option, root, depth - 1) for option in options]) if depth > 0 else "any"
     kind = schema.get("type", "object" if "properties" in schema else None)
     if isinstance(kind, list):
-        return _either([type_text({**schema, "type": one}, root, depth) for one in cast("list[str]", kind)])
+        return _join_options([type_text({**schema, "type": one}, root, depth) for one in cast("list[str]", kind)])
     if kind == "array":
         return _array(schema, root, depth)
     if kind == "object":
@@ -164,13 +164,13 @@ def _object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> s
         return f"{{[key]: {type_text(more, root, depth - 1)}}}" if isinstance(more, dict) and depth > 0 else "object"
     required = cast("list[str]", schema.get("required") or [])
     inner = [
-        _field(name, node, root, is_required=name in required, depth=depth - 1, note=_description(node, root))
+        _field_text(name, node, root, is_required=name in required, depth=depth - 1, note=_description(node, root))
         for name, node in fields.items()
     ]
     return f"{{{', '.join(inner)}}}"
 
 
-def _field(
+def _field_text(
     name: str, node: Any, root: Mapping[str, Any], *, is_required: bool, depth: int = _DEPTH, note: str = ""
 ) -> str:
     text = f"{name}{'' if is_required else '?'}: {type_text(node, root, depth)}"
@@ -198,7 +198,7 @@ def _choice(value: Any) -> str:
     return f"{_json(value[:_CHOICE_LIMIT])}..." if is_long else _json(value)
 
 
-def _either(options: list[str]) -> str:
+def _join_options(options: list[str]) -> str:
     return " | ".join(dict.fromkeys(options))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from toolwire.protocols.right_call import RightCall, json_form
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.told import told
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.told import model_value
+from toolwire.vocabulary.values import plain_value
 
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)
 _NOT_IN_A_FENCE = re.compile("[\r\ufeff]")
@@ -26,7 +26,7 @@ def render_json_text(calls: Sequence[ToolCall]) -> str:
     if len(calls) == 1 and calls[0].name == CODE_EXECUTION and set(calls[0].arguments) == {"code"}:
         code = calls[0].arguments["code"]
         if isinstance(code, str) and code.strip() and code.endswith("\n") and not _NOT_IN_A_FENCE.search(code):
-            return _fenced(code)
+            return _fence_code(code)
     return render_calls(calls) if calls else ""
 
 
@@ -36,7 +36,7 @@ def render_calls(calls: Sequence[ToolCall]) -> str:
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    return _between_tags(_json({"name": call.name, "arguments": plain(dict(call.arguments))}) for call in calls)
+    return _between_tags(_json({"name": call.name, "arguments": plain_value(dict(call.arguments))}) for call in calls)
 
 
 def json_right_form(calls: Sequence[RightCall]) -> str:
@@ -51,22 +51,22 @@ def format_json_text(results: Sequence[ToolResult]) -> str:
 
     `</` is escaped, so that no result can close its tag early. `parse` takes no call from inside these tags.
     """
-    written = (_json(_said(result)).replace("</", "<\\/") for result in results)
+    written = (_json(_result_object(result)).replace("</", "<\\/") for result in results)
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in written)
 
 
-def _said(result: ToolResult) -> dict[str, Any]:
+def _result_object(result: ToolResult) -> dict[str, Any]:
     said: dict[str, Any] = {} if result.call is None else {"result_of": result.call.name}
     if result.failure is not None:
         return {**said, "error": result.text}
-    return {**said, "content": result.text if result.blocks else told(result.data)}
+    return {**said, "content": result.text if result.blocks else model_value(result.data)}
 
 
 def _between_tags(written: Iterable[str]) -> str:
     return "<tool_call>\n[{}]\n</tool_call>".format(",\n".join(written))
 
 
-def _fenced(code: str) -> str:
+def _fence_code(code: str) -> str:
     longest = max((len(mark) for mark in _FENCE_LINE.findall(code)), default=2)
     mark = "`" * (longest + 1)
     return f"{mark}python\n{code}{mark}"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.json_text.call_forms import ARGUMENT_KEYS, calls_of, named_call
+from toolwire.protocols.json_text.call_forms import ARGUMENT_KEYS, call_of_tool, calls_of
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
 from toolwire.protocols.tool_names import KnownTools
@@ -160,7 +160,7 @@ class JsonWalk:
         try:
             value = read_json(raw)[0]
             if self._name:
-                return named_call(self._name, value, raw, self._known).calls[0]
+                return call_of_tool(self._name, value, raw, self._known).calls[0]
             found = calls_of(value, raw, self._known, is_marked=True)
         except Refusal:
             return None

@@ -9,8 +9,8 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, next_call, present
 from toolwire.protocols.native.declared_schema import add_to_description
 from toolwire.protocols.native.endings import find_ending
-from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.media import inline, linked
+from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.media import inline, media_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import plain_properties_named
@@ -18,16 +18,16 @@ from toolwire.protocols.native.streams.block_events import BlockAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     NO_CALLS,
-    Written,
     WrittenCall,
+    WrittenReply,
+    calls_for_provider,
     find_stray_arguments,
     history_name,
-    rendered_calls,
     result_id,
     without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.vocabulary.blocks import ShownBlock, shown
+from toolwire.vocabulary.blocks import ShownBlock, block_for_model
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -50,7 +50,7 @@ class Anthropic(NativeProtocol):
         schema, words = plain_properties_named(tool)
         return {**add_to_description(head, words), "input_schema": schema}
 
-    def take_apart(self, body: Any) -> Written | None:
+    def take_apart(self, body: Any) -> WrittenReply | None:
         blocks = _blocks(body)
         is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
         kinds = [text_in(block, "type") for block in blocks if not _is_of_server(block)]
@@ -59,19 +59,19 @@ class Anthropic(NativeProtocol):
         if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
             return None
         reason = text_in(body, "stop_reason")
-        written = Written(
+        written = WrittenReply(
             text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
             thought="".join(text_in(block, "thinking") for block in blocks),
-            calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
+            calls=[_read_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
         )
         written.problems = [fault for block in blocks for fault in _faults(block)]
         if reason == "tool_use" and not written.calls and not any(map(_is_of_server, blocks)) and not written.problems:
             written.problems = [Problem(message=NO_CALLS, repaired=False)]
         written.ended, written.cut = find_ending(reason)
-        if error := field(body, "error"):
+        if error := field_in(body, "error"):
             written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
         if reason == "refusal":
-            written.failure = _refusal(body) or written.text
+            written.failure = _refusal_reason(body) or written.text
         if not written.ended and not written.text and not written.calls and any(map(_is_of_server, blocks)):
             written.ended = "paused"
         return written
@@ -97,12 +97,12 @@ class Anthropic(NativeProtocol):
         """Returns the assistant message that makes these calls."""
         blocks = [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
-            for call in rendered_calls(calls)
+            for call in calls_for_provider(calls)
         ]
         return {"role": "assistant", "content": blocks}
 
     def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
-        return _part(block)
+        return _media_part(block)
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
@@ -124,7 +124,7 @@ def _faults(block: Any) -> list[Problem]:
     name, kind = text_in(block, "name"), text_in(block, "type")
     if kind == "tool_use":
         return find_stray_arguments(block, "input", name)
-    if name and kind not in _BLOCKS and not _is_of_server(block) and field(block, "input", "arguments") is not None:
+    if name and kind not in _BLOCKS and not _is_of_server(block) and field_in(block, "input", "arguments") is not None:
         return [Problem(message=f"A block of the type {kind!r} looks like a call, and is not one.", repaired=False)]
     return []
 
@@ -141,13 +141,13 @@ def _is_unsigned(block: Any) -> bool:
     return text_in(block, "type") == "thinking" and not text_in(block, "signature")
 
 
-def _refusal(body: Any) -> str:
+def _refusal_reason(body: Any) -> str:
     details = inner(body, "stop_details")
     return text_in(details, "explanation", "category")
 
 
-def _call(block: Any) -> WrittenCall:
-    return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field(block, "input"))
+def _read_call(block: Any) -> WrittenCall:
+    return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field_in(block, "input"))
 
 
 def _is_empty_text(block: Any) -> bool:
@@ -167,25 +167,29 @@ def _block_back(block: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result_id(result), "content": _content(result)}
+    block: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": result_id(result),
+        "content": _result_content(result),
+    }
     return block if result.success else {**block, "is_error": True}
 
 
-def _content(result: ToolResult) -> str | list[dict[str, Any]]:
-    content = [shown(block) for block in result.content]
+def _result_content(result: ToolResult) -> str | list[dict[str, Any]]:
+    content = [block_for_model(block) for block in result.content]
     # The API refuses an error that holds anything but text.
     if not result.success or all(block["type"] == "text" for block in content):
         return result.text
     # The API refuses an empty text block.
     filled = (block for block in content if block["type"] != "text" or block["text"])
-    return [_part(block) or {"type": "text", "text": f"[{block['type']}]"} for block in filled]
+    return [_media_part(block) or {"type": "text", "text": f"[{block['type']}]"} for block in filled]
 
 
-def _part(block: ShownBlock) -> dict[str, Any] | None:
+def _media_part(block: ShownBlock) -> dict[str, Any] | None:
     if block["type"] == "text":
         return {"type": "text", "text": block["text"]}
     if block["type"] == "image":
-        found, url = inline(block), linked(block)
+        found, url = inline(block), media_url(block)
         if found is not None:
             source = {"type": "base64", "media_type": found.media_type, "data": found.data}
             return {"type": "image", "source": source}

@@ -9,9 +9,9 @@ import json
 import re
 from typing import Any, cast
 
-from toolwire.definition.derived import once_per_schema, shared_input_schema
+from toolwire.definition.derived import input_schema_of, once_per_schema
 from toolwire.definition.json_schema.current_draft import move_targets, write_in_current_draft
-from toolwire.definition.json_schema.schema_walk import mapped
+from toolwire.definition.json_schema.schema_walk import map_schemas
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
@@ -30,9 +30,9 @@ def schema_for_providers(tool: Tool) -> dict[str, Any]:
     The root is no reference. Every array has `items`, every subschema is an object, and each reference leads to the
     root or to a definition.
     """
-    schema = shared_input_schema(tool)
+    schema = input_schema_of(tool)
     root = _write_out_root(schema)
-    found = cast("dict[str, Any]", mapped(move_targets(root), _for_providers))
+    found = cast("dict[str, Any]", map_schemas(move_targets(root), _for_providers))
     return schema if found == schema else found
 
 

@@ -44,7 +44,7 @@ def read_body(reply: Any) -> str | list[Any] | Mapping[str, Any]:
                     f"The reply is JSON that cannot be read ({error.msg}).", place=f"line {error.lineno}"
                 ) from error
             return text
-    body = sent(reply)
+    body = as_sent(reply)
     if not isinstance(body, list | Mapping):
         raise ConfigurationError(
             f"a reply is text, a mapping or the SDK's own object, and this one is of type {type(reply).__name__}"
@@ -67,7 +67,7 @@ def fields(value: Any) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
 
 
-def sent(value: Any, levels: int = _SENT_LEVELS) -> Any:
+def as_sent(value: Any, levels: int = _SENT_LEVELS) -> Any:
     """Returns a reply as its provider sent it, in JSON types: an SDK object without the fields that the SDK added.
 
     Values below `levels` are returned unchanged. They are a call's arguments, which JSON gave already.
@@ -79,9 +79,9 @@ def sent(value: Any, levels: int = _SENT_LEVELS) -> Any:
         except (TypeError, ValueError, AttributeError, RecursionError):
             return fields(value)
     if levels and isinstance(value, Mapping):
-        return {key: sent(item, levels - 1) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {key: as_sent(item, levels - 1) for key, item in cast("Mapping[Any, Any]", value).items()}
     if levels and isinstance(value, list | tuple):
-        return [sent(item, levels - 1) for item in cast("list[Any]", value)]
+        return [as_sent(item, levels - 1) for item in cast("list[Any]", value)]
     return value
 
 
@@ -102,10 +102,10 @@ def bytes_as_text(message: Any, levels: int = _SENT_LEVELS) -> Any:
 
 def inner(value: Any, *names: str) -> Mapping[str, Any]:
     """Returns the fields of the first of these names that is present. Empty if none is."""
-    return fields(field(value, *names)) or {}
+    return fields(field_in(value, *names)) or {}
 
 
-def field(value: Any, *names: str) -> Any:
+def field_in(value: Any, *names: str) -> Any:
     """Returns the value of the first of these names that is present and not null."""
     body = fields(value) or {}
     for name in names:
@@ -117,13 +117,13 @@ def field(value: Any, *names: str) -> Any:
 
 def text_in(value: Any, *names: str) -> str:
     """Returns the text of the first of these names that is present. Empty if none is."""
-    found = field(value, *names)
+    found = field_in(value, *names)
     return found if isinstance(found, str) else ""
 
 
 def items_in(value: Any, *names: str) -> list[Any]:
     """Returns the list of the first of these names that is present. Empty if none is."""
-    found = field(value, *names)
+    found = field_in(value, *names)
     return list(cast("list[Any]", found)) if isinstance(found, list | tuple) else []
 
 

@@ -9,7 +9,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, join_texts, next_call, present
-from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
 from toolwire.protocols.native.media import inline
 from toolwire.protocols.native.offered_names import with_offered_names
@@ -19,19 +19,19 @@ from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, c
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     MADE_ID,
-    Written,
+    WrittenReply,
+    calls_for_provider,
     find_stray_arguments,
     history_name,
-    rendered_calls,
     result_id,
     without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.vocabulary.blocks import ShownBlock, shown
+from toolwire.vocabulary.blocks import ShownBlock, block_for_model
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.told import told
+from toolwire.vocabulary.told import model_value
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
 
@@ -74,16 +74,16 @@ class Gemini(NativeProtocol):
         return [{"function_declarations": declarations}] if declarations else []
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
-        schema = self._fitted(tool)[0]
+        schema = self._convert_parameters(tool)[0]
         # The older field refuses an object without properties, so a tool without parameters has no schema there.
         is_told = self._schema_field != "parameters" or schema.get("properties")
         return {**head, **({self._schema_field: schema} if is_told else {})}
 
     def schema_problems(self, tool: Any) -> tuple[str, ...]:
         """Lists the schema constraints that this API cannot express. The tool still enforces them."""
-        return self._fitted(tool_of(tool))[1]
+        return self._convert_parameters(tool_of(tool))[1]
 
-    def take_apart(self, body: Any) -> Written | None:
+    def take_apart(self, body: Any) -> WrittenReply | None:
         if isinstance(body, list):
             return None
         content: Any = body
@@ -94,7 +94,7 @@ class Gemini(NativeProtocol):
             content = inner(candidate, "content")
         elif not items_in(body, "parts"):
             return None
-        written = Written()
+        written = WrittenReply()
         parts = items_in(content, "parts")
         if not any(map(call_in, parts)) and _has_calls(items_in(body, "candidates")[1:]):
             written.problems.append(CALL_ELSEWHERE)
@@ -107,11 +107,11 @@ class Gemini(NativeProtocol):
                     find_stray_arguments(inner(part, "function_call", "functionCall"), "args", call.name)
                 )
             else:
-                (thoughts if field(part, "thought") else texts).append(text_in(part, "text"))
+                (thoughts if field_in(part, "thought") else texts).append(text_in(part, "text"))
         written.text, written.thought = "".join(texts), "".join(thoughts)
         _note_end(written, body, candidate)
         is_silent = not (written.ended or written.text or written.calls)
-        if is_silent and any(field(part, *_OF_SERVER) is not None for part in parts):
+        if is_silent and any(field_in(part, *_OF_SERVER) is not None for part in parts):
             written.ended = "paused"
         return written
 
@@ -125,14 +125,14 @@ class Gemini(NativeProtocol):
         rest = iter(calls)
         joined = join_texts(items_in(content, "parts"), PLAIN)
         parts = [_part_back(part, rest) for part in joined if not _is_empty(part)]
-        return {"role": "model", "parts": parts} if parts else self.said("")
+        return {"role": "model", "parts": parts} if parts else self.text_message("")
 
-    def said(self, text: str) -> dict[str, Any]:
+    def text_message(self, text: str) -> dict[str, Any]:
         return {"role": "model", "parts": [{"text": text or NO_CONTENT}]}
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         given = items_in(message, "parts")
-        kept = [part for part in given if field(part, "thought") or "text" not in part]
+        kept = [part for part in given if field_in(part, "thought") or "text" not in part]
         signed = [{key: part[key] for key in part.keys() - PLAIN} for part in given if part not in kept]
         first, *others = self.render(calls)["parts"]
         for signature in signed:
@@ -143,12 +143,12 @@ class Gemini(NativeProtocol):
         """Returns the content that makes these calls."""
         parts = [
             {"function_call": {**_id(call.id), "name": call.name, "args": call.arguments}}
-            for call in rendered_calls(calls)
+            for call in calls_for_provider(calls)
         ]
         return {"role": "model", "parts": parts}
 
     def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
-        return {"text": block["text"]} if block["type"] == "text" else _part(block)
+        return {"text": block["text"]} if block["type"] == "text" else _media_part(block)
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one content with a function response for each result, in order. Images are inside the responses."""
@@ -158,7 +158,7 @@ class Gemini(NativeProtocol):
     def user_message(self, content: str | list[dict[str, Any]]) -> dict[str, Any]:
         return {"role": "user", "parts": [{"text": content}] if isinstance(content, str) else content}
 
-    def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _convert_parameters(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)
 
 
@@ -172,7 +172,7 @@ def _part_back(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any
     if key is None:
         return part
     call = part[key]
-    given = {"args": as_object(call["args"])} if field(call, "args") is not None else {}
+    given = {"args": as_object(call["args"])} if field_in(call, "args") is not None else {}
     read = next_call(calls)
     return {
         **part,
@@ -193,18 +193,18 @@ def _id(identity: str) -> dict[str, str]:
 def _in_parts(part: Any) -> list[Problem]:
     """Reports a call whose arguments are spread over several responses. No single response holds the whole call."""
     call = inner(part, "function_call", "functionCall")
-    if not (items_in(call, "partial_args", "partialArgs") or field(call, "will_continue", "willContinue")):
+    if not (items_in(call, "partial_args", "partialArgs") or field_in(call, "will_continue", "willContinue")):
         return []
     message = "A call came in parts. Switch stream_function_call_arguments off: then each call comes whole."
     return [Problem(message=message, repaired=False)]
 
 
-def _note_end(written: Written, body: Any, candidate: Any) -> None:
+def _note_end(written: WrittenReply, body: Any, candidate: Any) -> None:
     """Notes why the reply ended, unless it is complete."""
     blocked = word_in(inner(body, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
     reason = word_in(candidate, "finish_reason", "finishReason")
     message = text_in(candidate, "finish_message", "finishMessage")
-    if error := field(body, "error"):
+    if error := field_in(body, "error"):
         written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
     elif blocked:
         written.ended, written.cut = "filter", f"before it began ({blocked})"
@@ -224,7 +224,7 @@ def _note_end(written: Written, body: Any, candidate: Any) -> None:
 
 def _response(result: ToolResult) -> dict[str, Any]:
     name = "" if result.call is None else history_name(result.call.name)
-    parts = [part for block in result.content if (part := _part(shown(block))) is not None]
+    parts = [part for block in result.content if (part := _media_part(block_for_model(block))) is not None]
     response = {"output": _output(result)} if result.success else {"error": result.text}
     fields = {**_id(result_id(result)), "name": name, "response": response}
     return {"function_response": {**fields, "parts": parts} if parts else fields}
@@ -234,12 +234,12 @@ def _output(result: ToolResult) -> Any:
     if result.blocks:
         return result.text
     try:
-        return told(result.data)
+        return model_value(result.data)
     except Unrepresentable:
         return result.text
 
 
-def _part(block: ShownBlock) -> dict[str, Any] | None:
+def _media_part(block: ShownBlock) -> dict[str, Any] | None:
     found = inline(block)
     if found is None or not found.media_type.startswith(f"{block['type']}/"):
         return None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
-from toolwire.definition.json_schema.schema_walk import mapped, schemas_in
+from toolwire.definition.json_schema.schema_walk import map_schemas, schemas_in
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.provider_schema import inlined, properties_named, references_alone
+from toolwire.protocols.native.provider_schema import inline_references, isolate_references, properties_named
 
 _KEPT = frozenset(
     {"type", "format", "title", "description", "enum", "minItems", "maxItems", "minimum", "maximum", "nullable"}
@@ -34,8 +34,8 @@ def json_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]
 
     References are kept, with no other keyword beside them. `const` becomes an `enum` with one value.
     """
-    told = mapped(references_alone(schema), _in_this_form)
-    return told, tuple(_required_cycles(schema))
+    told = map_schemas(isolate_references(schema), _in_this_form)
+    return told, tuple(_find_required_cycles(schema))
 
 
 def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -43,7 +43,7 @@ def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
     References are replaced by their targets, and unsupported keywords are dropped.
     """
-    whole, lost = inlined(schema)
+    whole, lost = inline_references(schema)
     dropped: set[str] = set()
     told = _older(whole, dropped)
     return told, (*lost, *(f"{word!r} cannot be expressed here" for word in sorted(dropped)))
@@ -63,7 +63,7 @@ def _without_const(node: dict[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in node.items() if key != "const"}, "enum": [node["const"]]}
 
 
-def _required_cycles(schema: dict[str, Any]) -> Iterator[str]:
+def _find_required_cycles(schema: dict[str, Any]) -> Iterator[str]:
     """Reports definitions that contain themselves in a required property. The API limits how deep it expands them."""
     definitions = cast("dict[str, Any]", schema.get("$defs", {}))
     for name, schema_of_it in definitions.items():
@@ -77,7 +77,7 @@ def _required_cycles(schema: dict[str, Any]) -> Iterator[str]:
 def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
     node = _without_const(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
     told = {key: value for key, value in node.items() if key in _KEPT and key not in ("type", "enum", "format")}
-    told.update(_typed(node))
+    told.update(_convert_type(node))
     options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
     others = [option for option in options if option != {"type": "null"}]
     if len(others) < len(options):
@@ -98,7 +98,7 @@ def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
     return told
 
 
-def _typed(node: dict[str, Any]) -> dict[str, Any]:
+def _convert_type(node: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     kinds = cast("Any", node.get("type"))
     if isinstance(kinds, list):

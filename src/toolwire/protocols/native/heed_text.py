@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from toolwire.protocols.native.written import made_id
+from toolwire.protocols.native.written import make_call_id
 from toolwire.protocols.text_calls import read_text_calls
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
@@ -40,5 +40,5 @@ def heed_text_calls(reply: Reply, tools: Iterable[Any], form: str, *, reads: boo
 
 
 def _with_id(index: int, call: ToolCall) -> ToolCall:
-    identity = made_id(index, call.name, call.arguments)
+    identity = make_call_id(index, call.name, call.arguments)
     return ToolCall(call.name, call.arguments, id=identity, raw_text=call.raw_text)

@@ -29,7 +29,7 @@ def inline(block: ShownBlock) -> Media | None:
     return Media(media_type=media_type, data=data)
 
 
-def linked(block: ShownBlock) -> str | None:
+def media_url(block: ShownBlock) -> str | None:
     """Returns the URL of the block's media. None for text, and for inline media."""
     source = _source(block)
     url = source.get("url")
@@ -39,7 +39,7 @@ def linked(block: ShownBlock) -> str | None:
 def data_url(block: ShownBlock) -> str | None:
     """Returns the URL of an image, or a `data:` URL for an inline image. None if it is neither."""
     found = inline(block)
-    return linked(block) if found is None else f"data:{found.media_type};base64,{found.data}"
+    return media_url(block) if found is None else f"data:{found.media_type};base64,{found.data}"
 
 
 def audio_data(block: ShownBlock) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_call, object_text, present
 from toolwire.protocols.native.declared_schema import add_to_description, plain_parameters, schema_for_providers
 from toolwire.protocols.native.endings import find_ending
-from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
@@ -20,18 +20,18 @@ from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     NO_CALLS,
     Dialect,
-    Written,
     WrittenCall,
+    WrittenReply,
+    calls_for_provider,
     find_stray_arguments,
     history_name,
     json_text,
-    rendered_calls,
     result_id,
     without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.tool_names import provider_name
-from toolwire.vocabulary.blocks import ShownBlock, shown
+from toolwire.vocabulary.blocks import ShownBlock, block_for_model
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -62,7 +62,7 @@ class OpenAi(NativeProtocol):
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
         return {"type": "function", "function": function_fields(tool, head)}
 
-    def take_apart(self, body: Any) -> Written | None:
+    def take_apart(self, body: Any) -> WrittenReply | None:
         message: Any = body
         choice: Any = None
         if isinstance(body, Mapping) and "choices" in body:
@@ -73,7 +73,7 @@ class OpenAi(NativeProtocol):
             return None
         reason = text_in(choice, "finish_reason")
         ended, cut = find_ending(reason)
-        if error := field(body, "error"):
+        if error := field_in(body, "error"):
             ended, cut = "failed", f"with an error: {describe_error(error)}"
         calls, others = _calls(message)
         text = text_in(message, "content") or "".join(map(_text_of, items_in(message, "content")))
@@ -82,7 +82,7 @@ class OpenAi(NativeProtocol):
             problems.append(CALL_ELSEWHERE)
         if reason in ("tool_calls", "function_call") and not (calls or others or problems):
             problems, ended = [Problem(message=NO_CALLS, repaired=False)], "calls"
-        return Written(
+        return WrittenReply(
             text=text,
             problems=problems,
             thought=text_in(message, "reasoning_content", "reasoning"),
@@ -118,7 +118,7 @@ class OpenAi(NativeProtocol):
         """Returns the assistant message that makes these calls."""
         written = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json_text(call.arguments)}}
-            for call in rendered_calls(calls)
+            for call in calls_for_provider(calls)
         ]
         return {"role": "assistant", "content": None, "tool_calls": written}
 
@@ -131,12 +131,12 @@ class OpenAi(NativeProtocol):
         Tool messages hold only text. The images and sounds of all results follow in one user message. A function
         message answers the `function_call` of an older message.
         """
-        messages = [_answer(result) for result in with_offered_names(results)]
+        messages = [_result_message(result) for result in with_offered_names(results)]
         media = [part for result in results for part in _media_parts(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 
 
-def _answer(result: ToolResult) -> dict[str, Any]:
+def _result_message(result: ToolResult) -> dict[str, Any]:
     if result.call is not None and result.call.id == OLDER_CALL:
         return {"role": "function", "name": provider_name(result.call.name), "content": result.text}
     return {"role": "tool", "tool_call_id": result_id(result), "content": result.text}
@@ -156,10 +156,10 @@ def _calls(message: Any) -> tuple[list[WrittenCall], int]:
     Servers write other types than `function`, or none, so that the function decides.
     """
     items = [cast("Any", item) for item in call_items(message) if isinstance(item, Mapping)]
-    calls = [_call(item) for item in items if _is_function(item)]
+    calls = [_read_call(item) for item in items if _is_function(item)]
     older = inner(message, OLDER_CALL)
     if older and not items:
-        return [_call({"id": OLDER_CALL, "function": older})], 0
+        return [_read_call({"id": OLDER_CALL, "function": older})], 0
     return calls, len(items) - len(calls)
 
 
@@ -167,7 +167,7 @@ def _call_faults(message: Any) -> list[Problem]:
     """Returns the faults of a message whose calls would be lost without a word."""
     items, older = call_items(message), inner(message, OLDER_CALL)
     faults = [fault for item in items if _is_function(item) for fault in _stray(item)]
-    if not isinstance(field(message, "tool_calls"), list | tuple | Mapping | None) or not all(
+    if not isinstance(field_in(message, "tool_calls"), list | tuple | Mapping | None) or not all(
         isinstance(item, Mapping) for item in items
     ):
         faults.append(Problem(message="`tool_calls` is not a list of calls.", repaired=False))
@@ -195,13 +195,13 @@ def _is_function(item: Any) -> bool:
 def _is_message(message: Any) -> bool:
     if not isinstance(message, Mapping) or "type" in message:
         return False
-    has_text = text_in(message, "role") == "assistant" and isinstance(field(message, "content"), str | None)
+    has_text = text_in(message, "role") == "assistant" and isinstance(field_in(message, "content"), str | None)
     return has_text or bool(items_in(message, "tool_calls") or inner(message, OLDER_CALL))
 
 
-def _call(item: Any) -> WrittenCall:
+def _read_call(item: Any) -> WrittenCall:
     function = inner(item, "function")
-    arguments = field(function, "arguments")
+    arguments = field_in(function, "arguments")
     arguments = "" if arguments is None else arguments
     return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
 
@@ -225,7 +225,7 @@ def _call_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
 
 
 def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
-    parts = [part for block in result.content if (part := _media_part(shown(block))) is not None]
+    parts = [part for block in result.content if (part := _media_part(block_for_model(block))) is not None]
     if not parts:
         return []
     name = "a tool" if result.call is None else f"the tool {result.call.name!r}"

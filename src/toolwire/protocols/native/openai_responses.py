@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import Assembly, next_call, object_text, present
-from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.openai import STRICT, function_fields
@@ -15,16 +15,16 @@ from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.item_events import ItemAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
-    Written,
     WrittenCall,
+    WrittenReply,
+    calls_for_provider,
     find_stray_arguments,
     history_name,
     json_text,
-    rendered_calls,
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.vocabulary.blocks import ShownBlock, shown
+from toolwire.vocabulary.blocks import ShownBlock, block_for_model
 from toolwire.vocabulary.calls import Ended, Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -49,12 +49,12 @@ class OpenAiResponses(NativeProtocol):
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
         return {"type": "function", "strict": False, **function_fields(tool, head)}
 
-    def take_apart(self, body: Any) -> Written | None:
-        items = _items(body)
+    def take_apart(self, body: Any) -> WrittenReply | None:
+        items = _output_items(body)
         is_response = not isinstance(body, list) and text_in(body, "object") == "response"
         if not is_response and not any(_is_ours(item) for item in items) and not (isinstance(body, list) and not items):
             return None
-        written = Written()
+        written = WrittenReply()
         written.ended, written.cut = _end(body)
         status = "" if isinstance(body, list) else text_in(body, "status")
         if status in ("queued", "in_progress"):
@@ -73,9 +73,9 @@ class OpenAiResponses(NativeProtocol):
     def message(self, body: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items for the request's `input`, with `encrypted_content` of the reasoning if it came."""
         rest = iter(calls)
-        return [_item_back(item, rest) for item in _items(body) if not _is_begun_reasoning(item)]
+        return [_item_back(item, rest) for item in _output_items(body) if not _is_begun_reasoning(item)]
 
-    def said(self, text: str) -> list[dict[str, Any]]:
+    def text_message(self, text: str) -> list[dict[str, Any]]:
         return [{"role": "assistant", "content": text}] if text else []
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
@@ -85,11 +85,11 @@ class OpenAiResponses(NativeProtocol):
         """Returns the output items that make these calls. A request's `input` also accepts them."""
         return [
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": json_text(call.arguments)}
-            for call in rendered_calls(calls)
+            for call in calls_for_provider(calls)
         ]
 
     def user_part(self, block: ShownBlock) -> dict[str, Any] | None:
-        return _part(block)
+        return _media_part(block)
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns an input item for each result, in order. Its output is text, or a list of text and images."""
@@ -99,7 +99,7 @@ class OpenAiResponses(NativeProtocol):
         ]
 
 
-def _items(body: Any) -> list[Any]:
+def _output_items(body: Any) -> list[Any]:
     """Returns the output items of a response, of a list of items, or of one item."""
     if isinstance(body, list):
         return cast("list[Any]", body)
@@ -152,15 +152,15 @@ def _end(body: Any) -> tuple[Ended | None, str]:
     if status == "incomplete":
         return "length", f"with the status 'incomplete' ({reason or 'without a reason'})"
     if status in ("failed", "cancelled"):
-        error = field(body, "error")
+        error = field_in(body, "error")
         return "failed", f"with the status {status!r}" + ("" if error is None else f": {describe_error(error)}")
     return None, ""
 
 
-def _add(written: Written, item: Any) -> None:
+def _add(written: WrittenReply, item: Any) -> None:
     match text_in(item, "type"):
         case "function_call":
-            arguments = field(item, "arguments")
+            arguments = field_in(item, "arguments")
             arguments = "" if arguments is None else arguments
             written.calls.append(
                 WrittenCall(name=text_in(item, "name"), id=text_in(item, "call_id"), arguments=arguments)
@@ -178,19 +178,19 @@ def _add(written: Written, item: Any) -> None:
             pass  # calls that the provider runs itself, and other items the host offered
 
 
-def _note_incomplete(written: Written, item: Any, place: str) -> None:
+def _note_incomplete(written: WrittenReply, item: Any, place: str) -> None:
     if text_in(item, "status") == "incomplete" and written.ended is None:
         written.ended, written.cut = "length", place
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:
-    content = [shown(block) for block in result.content]
+    content = [block_for_model(block) for block in result.content]
     if all(block["type"] == "text" for block in content):
         return result.text
-    return [_part(block) or {"type": "input_text", "text": f"[{block['type']}]"} for block in content]
+    return [_media_part(block) or {"type": "input_text", "text": f"[{block['type']}]"} for block in content]
 
 
-def _part(block: ShownBlock) -> dict[str, Any] | None:
+def _media_part(block: ShownBlock) -> dict[str, Any] | None:
     if block["type"] == "text":
         return {"type": "input_text", "text": block["text"]}
     url = data_url(block) if block["type"] == "image" else None

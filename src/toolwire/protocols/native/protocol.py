@@ -14,11 +14,11 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
-from toolwire.protocols.native.fields import bytes_as_text, describe_error, describe_object, field, read_body
+from toolwire.protocols.native.fields import bytes_as_text, describe_error, describe_object, field_in, read_body
 from toolwire.protocols.native.heed_text import heed_text_calls
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.native_stream import NativeStream
-from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, Written
+from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, WrittenReply
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.right_call import RightCall, json_form
 from toolwire.protocols.tool_names import NameMap, provider_name
@@ -61,7 +61,7 @@ class NativeProtocol(ABC):
         """Returns the declaration of one tool. `head` holds its name in the provider's form, and its description."""
 
     @abstractmethod
-    def take_apart(self, body: Any) -> Written | None:
+    def take_apart(self, body: Any) -> WrittenReply | None:
         """Splits a reply into its parts. None for an unknown shape."""
 
     @abstractmethod
@@ -136,21 +136,21 @@ class NativeProtocol(ABC):
             ConfigurationError: The host passed something else, such as another provider's object.
         """
         if reply is None:
-            return self._answer("", tools)
+            return self._reply_of_text("", tools)
         try:
             body = read_body(reply)
         except Refusal as refusal:
             text = reply if isinstance(reply, str) else bytes(reply).decode("utf-8", "replace")
-            return Reply(problems=(refusal.problem,), message=self.said(text), is_complete=True)
+            return Reply(problems=(refusal.problem,), message=self.text_message(text), is_complete=True)
         found = None if isinstance(body, str) else self.read(body, Reader(tools, self.dialect))
         if found is not None:
             return found
         if isinstance(reply, str | bytes):
-            return self._answer(reply if isinstance(reply, str) else reply.decode("utf-8"), tools)
-        error = field(body, "error")
+            return self._reply_of_text(reply if isinstance(reply, str) else reply.decode("utf-8"), tools)
+        error = field_in(body, "error")
         if error is not None and isinstance(body, Mapping):
-            failed = Written(ended="failed", cut=f"with an error: {describe_error(error)}")
-            return replace(Reader((), self.dialect).reply(failed), message=self.said(""))
+            failed = WrittenReply(ended="failed", cut=f"with an error: {describe_error(error)}")
+            return replace(Reader((), self.dialect).reply(failed), message=self.text_message(""))
         raise ConfigurationError(
             f"the protocol {self.name!r} reads a {self.reads}, and was given {describe_object(reply, body)}: "
             "give what its provider answered, or take the protocol of the provider that did"
@@ -177,7 +177,7 @@ class NativeProtocol(ABC):
         reply = heed_text_calls(reader.reply(written), reader.known, self.call_form, reads=self.reads_text_calls)
         if reply.ended in ("filter", "failed") and reply.refused_calls:
             # The turn ends here, so that no result would answer these calls.
-            return replace(reply, message=self.said(reply.text))
+            return replace(reply, message=self.text_message(reply.text))
         message = bytes_as_text(self.message(body, reply.refused_calls if reply.is_refused else reply.calls))
         if reply.calls and not written.calls:
             message = self.put_calls(message, reply.calls)
@@ -187,19 +187,19 @@ class NativeProtocol(ABC):
             # Only arguments of a refused call nest so deeply. They came as objects, so they are not changed.
             return replace(reply, message=message)
 
-    def reading_text_calls(self) -> NativeProtocol:
+    def with_text_calls(self) -> NativeProtocol:
         """Returns this protocol as one that reads a text that is nothing but calls of known tools."""
         found = copy(self)
         found.reads_text_calls = True
         return found
 
-    def _answer(self, text: str, tools: Iterable[Any]) -> Reply:
+    def _reply_of_text(self, text: str, tools: Iterable[Any]) -> Reply:
         """Returns the reply that a text without the provider's shape is."""
-        said = Reply(text=text, message=self.said(text), ended="stop", is_complete=True)
+        said = Reply(text=text, message=self.text_message(text), ended="stop", is_complete=True)
         reply = heed_text_calls(said, tools, self.call_form, reads=self.reads_text_calls)
-        return replace(reply, message=self.put_calls(self.said(""), reply.calls)) if reply.calls else reply
+        return replace(reply, message=self.put_calls(self.text_message(""), reply.calls)) if reply.calls else reply
 
-    def said(self, text: str) -> Any:
+    def text_message(self, text: str) -> Any:
         """Returns an assistant's message of text alone."""
         return {"role": "assistant", "content": text or NO_CONTENT}
 
@@ -207,13 +207,15 @@ class NativeProtocol(ABC):
         """Returns a failed result for each refused call, or a user message if no call could be read."""
         if not reply.is_refused:
             return []
-        return self.format(refused_results(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
+        return (
+            self.format(results_for_refusal(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
+        )
 
     def right_form(self, calls: Sequence[RightCall]) -> str:
         """Returns the right form of calls, each on a line: the names as the provider was given them, and JSON."""
-        return "\n".join(map(self._right_form, calls))
+        return "\n".join(map(self._json_form_of, calls))
 
-    def _right_form(self, call: RightCall) -> str:
+    def _json_form_of(self, call: RightCall) -> str:
         arguments = {self.dialect.parameter_name(name): value for name, value in call.arguments.items()}
         return json_form({"name": provider_name(call.tool.name), self.arguments_key: arguments})
 
@@ -262,17 +264,19 @@ def _head(tool: Tool) -> dict[str, Any]:
     return {"name": provider_name(tool.name), **described}
 
 
-def refused_results(reply: Reply) -> list[ToolResult]:
+def results_for_refusal(reply: Reply) -> list[ToolResult]:
     """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
     unread = [problem for problem in reply.problems if not problem.repaired]
     general = [problem for problem in unread if not problem.place.startswith("call ")]
     return [
-        _refused(call, [problem for problem in unread if problem.place.startswith(f"call {number} (")] or general)
+        _refusal_result(
+            call, [problem for problem in unread if problem.place.startswith(f"call {number} (")] or general
+        )
         for number, call in enumerate(reply.refused_calls, 1)
     ]
 
 
-def _refused(call: ToolCall, problems: Sequence[Problem]) -> ToolResult:
+def _refusal_result(call: ToolCall, problems: Sequence[Problem]) -> ToolResult:
     reasons = " ".join(problem.message for problem in problems)
     reasons = reasons or "Another call of the same reply could not be read. Make this one in your next reply."
     return ToolResult.failed("invalid_arguments", reasons, hint="Nothing of the reply was run.", call=call)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
-from toolwire.definition.json_schema.schema_walk import mapped, with_inner
+from toolwire.definition.json_schema.schema_walk import map_schemas, with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
 from toolwire.protocols.native.declared_schema import plain_parameters, schema_for_providers
@@ -16,10 +16,10 @@ from toolwire.protocols.tool_names import property_name
 _BESIDE = frozenset({"$defs", "definitions", "$schema", "$id", "$comment"})
 
 
-def references_alone(schema: dict[str, Any]) -> dict[str, Any]:
+def isolate_references(schema: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema with no keyword beside a `$ref`. A reference with other keywords moves into an `anyOf`."""
 
-    def alone(node: dict[str, Any]) -> dict[str, Any]:
+    def move_reference(node: dict[str, Any]) -> dict[str, Any]:
         if "$ref" not in node or not node.keys() - _BESIDE - {"$ref"}:
             return node
         kept = {key: value for key, value in node.items() if key != "$ref"}
@@ -28,17 +28,17 @@ def references_alone(schema: dict[str, Any]) -> dict[str, Any]:
             return {**kept, "anyOf": [reference]}
         return {**kept, "allOf": [*kept.get("allOf", []), reference]}
 
-    return mapped(schema, alone)
+    return map_schemas(schema, move_reference)
 
 
-def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def inline_references(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Returns the schema without references, and a list of the lost constraints.
 
     A reference to a schema that contains it cannot be expanded. It is reduced to the type of its target. So are the
     references beyond a fixed number, because a few references can describe a schema of exponential size.
     """
     writing = _Expansion(root=schema)
-    whole = writing.out(schema, ())
+    whole = writing.expand(schema, ())
     kept = {key: value for key, value in whole.items() if key not in ("$defs", "definitions")}
     return kept, tuple(dict.fromkeys(writing.lost))
 
@@ -90,7 +90,7 @@ class _Expansion:
     left: int = 1_000
     """Number of references that may still be expanded. Each may contain two more."""
 
-    def out(self, schema: Any, within: tuple[str, ...]) -> Any:
+    def expand(self, schema: Any, within: tuple[str, ...]) -> Any:
         if not isinstance(schema, dict):
             return schema
         node = cast("dict[str, Any]", schema)
@@ -99,13 +99,13 @@ class _Expansion:
             target = resolve(node, self.root)
             beside = {key: value for key, value in node.items() if key != "$ref"}
             if reference in within or self.left <= 0:
-                self.lost.append(_lost(reference, is_own=reference in within))
+                self.lost.append(_note_of_loss(reference, is_own=reference in within))
                 target = {"type": target["type"]} if "type" in target else {}
             self.left -= 1
             node, within = {**target, **beside}, (*within, reference)
-        return with_inner(node, lambda inner: self.out(inner, within))
+        return with_inner(node, lambda inner: self.expand(inner, within))
 
 
-def _lost(reference: str, *, is_own: bool) -> str:
+def _note_of_loss(reference: str, *, is_own: bool) -> str:
     why = "stands in itself" if is_own else "is one reference too many"
     return f"{reference} {why} and cannot be written out: its contents are left out"

@@ -16,9 +16,9 @@ from toolwire.definition.derived import once_per_schema
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.json_schema.schema_walk import with_inner
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded, path_text, resolve
+from toolwire.definition.words import limit_references, path_text, resolve
 from toolwire.protocols.native.declared_schema import schema_for_providers
-from toolwire.protocols.native.provider_schema import references_alone
+from toolwire.protocols.native.provider_schema import isolate_references
 
 PROPERTY_LIMIT = 5_000
 """Maximum number of properties of all objects in one schema."""
@@ -52,14 +52,14 @@ def strict_problems(tool: Any) -> tuple[str, ...]:
 @once_per_schema
 def strict_schema(tool: Tool) -> dict[str, Any]:
     """Returns the strict parameters of a tool that has no `strict_problems`. All callers share them."""
-    return references_alone(_strict(schema_for_providers(tool)))
+    return isolate_references(_strict(schema_for_providers(tool)))
 
 
-@bounded
+@limit_references
 def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns arguments that follow `strict_schema` without the nulls of omitted optional properties."""
     schema = schema_for_providers(tool)
-    return _restored(arguments, schema, schema)
+    return _drop_nulls(arguments, schema, schema)
 
 
 @once_per_schema
@@ -181,27 +181,27 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
     return schema if "null" in listed else {**schema, "type": [*listed, "null"]}
 
 
-def _restored(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+def _drop_nulls(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
     """Returns the value without nulls for optional properties that are not nullable."""
     if isinstance(value, list):
         return [
-            _restored_by(item, [node.get("items") for node in _options(schema, root)], root)
+            _drop_nulls_by(item, [node.get("items") for node in _options(schema, root)], root)
             for item in cast("list[Any]", value)
         ]
     if not isinstance(value, dict):
         return value
     nodes = [node for node in _options(schema, root) if "properties" in node]
     return {
-        name: _restored_by(inner, [node["properties"].get(name) for node in nodes], root)
+        name: _drop_nulls_by(inner, [node["properties"].get(name) for node in nodes], root)
         for name, inner in cast("dict[str, Any]", value).items()
         if inner is not None or not nodes or any(_takes_null(name, node, root) for node in nodes)
     }
 
 
-def _restored_by(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
+def _drop_nulls_by(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
     """Restores the value if exactly one schema applies to it. Otherwise returns it unchanged."""
     known: list[Any] = [schema for schema in schemas if isinstance(schema, dict)]
-    return _restored(value, known[0], root) if len(known) == 1 else value
+    return _drop_nulls(value, known[0], root) if len(known) == 1 else value
 
 
 def _takes_null(name: str, node: Mapping[str, Any], root: Mapping[str, Any]) -> bool:

@@ -11,14 +11,14 @@ from typing import Any
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.native.fields import check_object
-from toolwire.protocols.native.fields import field as value_of
+from toolwire.protocols.native.fields import field_in as value_of
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.tool_names import known_tools, property_name, provider_name, refuse_ambiguous
+from toolwire.protocols.tool_names import as_known_tools, property_name, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 MADE_ID = "made_"
 """The prefix of ids that toolwire made. They are not sent to a provider that does not require an id."""
@@ -37,7 +37,7 @@ class WrittenCall:
 
 
 @dataclass(slots=True, kw_only=True)
-class Written:
+class WrittenReply:
     """The parts of a reply, independent of the provider."""
 
     text: str = ""
@@ -76,12 +76,12 @@ class Reader:
     """Makes calls of a set of tools from parsed replies."""
 
     def __init__(self, tools: Iterable[Any], dialect: Dialect) -> None:
-        self.known = known_tools(tools)
+        self.known = as_known_tools(tools)
         self._tools = self.known.by_name
         self._dialect = dialect
         self.names = self.known.names
 
-    def reply(self, written: Written) -> Reply:
+    def reply(self, written: WrittenReply) -> Reply:
         """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
         problems = list(written.problems)
         problems.extend(too_much := _too_much(written.calls))
@@ -127,7 +127,7 @@ class Reader:
             )
             for problem in found
         ]
-        identity = written.id or made_id(index, name, arguments)
+        identity = written.id or make_call_id(index, name, arguments)
         return ToolCall(name, arguments, id=identity, raw_text=raw), problems
 
     def _arguments(self, name: str, given: Any) -> tuple[dict[str, Any], tuple[Problem, ...]]:
@@ -177,10 +177,10 @@ def history_name(name: str) -> str:
 
 def with_made_id(index: int, call: WrittenCall) -> WrittenCall:
     """Returns the call with an id that toolwire makes of its own id and its position."""
-    return replace(call, id=made_id(index, call.name, {"id": call.id}))
+    return replace(call, id=make_call_id(index, call.name, {"id": call.id}))
 
 
-def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
+def make_call_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
     """Makes an id for a call that has none. The same call at the same position always gets the same id."""
     text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
     return f"{MADE_ID}{index}_{hashlib.sha256(utf8_bytes(text)).hexdigest()[:12]}"
@@ -191,7 +191,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def rendered_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
+def calls_for_provider(calls: Sequence[ToolCall]) -> list[ToolCall]:
     """Returns calls as a request's history needs them: with an id, the provider's name, and arguments in JSON types.
 
     Raises:
@@ -199,8 +199,8 @@ def rendered_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
     """
     found: list[ToolCall] = []
     for index, call in enumerate(calls):
-        arguments: dict[str, Any] = plain(dict(call.arguments))
-        identity = call.id or made_id(index, call.name, arguments)
+        arguments: dict[str, Any] = plain_value(dict(call.arguments))
+        identity = call.id or make_call_id(index, call.name, arguments)
         found.append(ToolCall(provider_name(call.name), arguments, id=identity))
     return found
 
@@ -210,7 +210,7 @@ def result_id(result: ToolResult) -> str:
     return "" if result.call is None else result.call.id
 
 
-def _broken(written: Written) -> str:
+def _broken(written: WrittenReply) -> str:
     """Returns the reason why nothing of a reply runs that its provider did not let the model finish."""
     if written.ended == "length":
         lost = "its calls may not be whole" if written.calls else "it is not whole"

@@ -26,7 +26,7 @@ class Incoming:
     """The changes that were made to the text."""
 
 
-def text_given(value: Any, protocol: str) -> str | bytes:
+def text_of_reply(value: Any, protocol: str) -> str | bytes:
     """Returns the text of a reply or of a piece of it, as the host passed it. None becomes an empty text.
 
     Raises:
@@ -48,19 +48,19 @@ def read_incoming(reply: str | bytes) -> Incoming:
     Raises:
         Refusal: The reply is too long or is not UTF-8 text.
     """
-    text = _decoded(reply)
+    text = _decode_reply(reply)
     problems: list[Problem] = []
     if text.startswith(_BOM):
         text = text.removeprefix(_BOM)
         problems.append(Problem(message="A byte order mark was left out.", repaired=True, place="line 1"))
     if "\r\n" in text:
-        place = line(text, text.index("\r\n"))
+        place = line_of(text, text.index("\r\n"))
         text = text.replace("\r\n", "\n")
         problems.append(Problem(message="Lines end in CR LF; they were read as LF.", repaired=True, place=place))
     return Incoming(text=text, problems=tuple(problems))
 
 
-def line(text: str, position: int) -> str:
+def line_of(text: str, position: int) -> str:
     """Returns the line of a character as text, such as `line 3`."""
     return f"line {text.count(chr(10), 0, position) + 1}"
 
@@ -71,7 +71,7 @@ def match_end(pattern: re.Pattern[str], text: str, position: int = 0) -> int:
     return found.end() if found else position
 
 
-def _decoded(reply: str | bytes) -> str:
+def _decode_reply(reply: str | bytes) -> str:
     if len(reply) > REPLY_LIMIT_BYTES:
         raise _too_long(len(reply))
     if isinstance(reply, bytes):
@@ -87,7 +87,7 @@ def _decoded(reply: str | bytes) -> str:
     except UnicodeEncodeError as error:
         raise Refusal(
             f"The reply holds a lone surrogate, U+{ord(reply[error.start]):04X}. Write the whole character.",
-            place=line(reply, error.start),
+            place=line_of(reply, error.start),
         ) from error
     if size > REPLY_LIMIT_BYTES:
         raise _too_long(size)

@@ -14,7 +14,15 @@ from typing import Any, cast
 
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.lenient_string import NEXT_LINE_KEY, OPENING, LenientString, Role, read_string
-from toolwire.protocols.reading.strict_json import check_key, integer, load_prefix, no_number, real, repeated, too_deep
+from toolwire.protocols.reading.strict_json import (
+    check_key,
+    duplicate_key_refusal,
+    integer,
+    load_prefix,
+    no_number,
+    real,
+    too_deep,
+)
 from toolwire.vocabulary.calls import Problem
 
 VALUE_LIMIT = 4_096
@@ -55,7 +63,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lenient:
+class LenientReading:
     """The reading of a damaged text."""
 
     value: Any
@@ -88,7 +96,9 @@ class JsonReader:
             return found.value, found.end, found.problems
 
 
-def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, values: int = VALUE_LIMIT) -> Lenient:
+def read_lenient(
+    text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, values: int = VALUE_LIMIT
+) -> LenientReading:
     """Reads the value that begins at `position`, with at most `values` keys and values.
 
     The caller checked the characters.
@@ -98,12 +108,12 @@ def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, valu
     """
     reader = _JsonReader(text=text, position=position, depth=depth, values=values)
     value = reader.value("top")
-    found = Lenient(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
+    found = LenientReading(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
     check_said(found)
     return found
 
 
-def check_said(found: Lenient) -> None:
+def check_said(found: LenientReading) -> None:
     """Verifies that nothing was invented: keys and scalars are pieces of the text, in the same order.
 
     Raises:
@@ -118,7 +128,7 @@ def check_said(found: Lenient) -> None:
             )
 
 
-def place(text: str, position: int) -> str:
+def place_of(text: str, position: int) -> str:
     """Returns the position as text, such as `line 3, column 5`."""
     return f"line {text.count(chr(10), 0, position) + 1}, column {position - text.rfind(chr(10), 0, position)}"
 
@@ -134,7 +144,7 @@ class _JsonReader:
 
     def problems(self) -> tuple[Problem, ...]:
         return tuple(
-            Problem(message=message, repaired=True, place=place(self.text, position))
+            Problem(message=message, repaired=True, place=place_of(self.text, position))
             for message, position in self._slips.items()
         )
 
@@ -142,14 +152,14 @@ class _JsonReader:
         self._gap()
         mark = self.text[self.position : self.position + 1]
         if mark in ("{", "["):
-            return self._nested(mark)
+            return self._read_container(mark)
         if mark in OPENING and mark:
             return self._string(role)
         if found := _NUMBER.match(self.text, self.position):
             return self._number(found)
         if found := _WORD.match(self.text, self.position):
             return self._word(found)
-        raise self._unexpected("a value")
+        raise self._refusal_wanting("a value")
 
     def _number(self, found: re.Match[str]) -> Any:
         source = found[1]
@@ -160,7 +170,7 @@ class _JsonReader:
         self.position = found.end()
         return self._keep(value, source)
 
-    def _nested(self, mark: str) -> Any:
+    def _read_container(self, mark: str) -> Any:
         if self._depth <= 0:
             raise too_deep()
         self._depth -= 1
@@ -175,10 +185,10 @@ class _JsonReader:
         while not self._takes("}"):
             key = self._key()
             if key in found:
-                raise repeated(key)
+                raise duplicate_key_refusal(key)
             check_key(key)
             if not self._takes(_COLON):
-                raise self._unexpected("a colon")
+                raise self._refusal_wanting("a colon")
             found[key] = self.value("member")
             self._separator("}")
         return found
@@ -201,7 +211,7 @@ class _JsonReader:
                 "A comma is missing before a key on a new line; the key was read as the next one.", self.position
             )
         elif not self.text.startswith(closing, self.position):
-            raise self._unexpected(f"a comma or {closing}")
+            raise self._refusal_wanting(f"a comma or {closing}")
 
     def _is_at_key_on_new_line(self, start: int) -> bool:
         return "\n" in self.text[start : self.position] and NEXT_LINE_KEY.match(self.text, self.position) is not None
@@ -213,7 +223,7 @@ class _JsonReader:
             return self._string("key")
         found = _WORD.match(self.text, self.position)
         if found is None:
-            raise self._unexpected("a key in double quotes")
+            raise self._refusal_wanting("a key in double quotes")
         self._slip("Keys without quotes were read as strings.", self.position)
         self.position = found.end()
         return self._keep(found[0], found[0])
@@ -230,7 +240,7 @@ class _JsonReader:
         if word in _NO_NUMBERS:
             no_number(word)
         if word not in _WORDS:
-            raise self._unexpected("a value; text stands in double quotes")
+            raise self._refusal_wanting("a value; text stands in double quotes")
         if not word.islower():
             self._slip(f"{word} was read as {'null' if word == 'None' else word.lower()}.", found.start())
         self.position = found.end()
@@ -268,12 +278,12 @@ class _JsonReader:
     def _slip(self, message: str, position: int) -> None:
         self._slips.setdefault(message, position)
 
-    def _unexpected(self, wanted: str) -> Refusal:
+    def _refusal_wanting(self, wanted: str) -> Refusal:
         self._gap()
         if self.position >= len(self.text):
-            return Refusal(_CUT, place=place(self.text, self.position))
+            return Refusal(_CUT, place=place_of(self.text, self.position))
         given = self.text[self.position : self.position + 20]
-        return Refusal(f"The JSON wants {wanted} where {given!r} stands.", place=place(self.text, self.position))
+        return Refusal(f"The JSON wants {wanted} where {given!r} stands.", place=place_of(self.text, self.position))
 
 
 def _scalars(value: Any) -> Iterator[Any]:

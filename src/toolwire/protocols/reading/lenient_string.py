@@ -92,7 +92,7 @@ def read_string(text: str, start: int, role: Role) -> LenientString:
         slips.append("Quotes inside of a string stand without a backslash; they were read as a part of it.")
     if _CONTROL.search(source):
         slips.append("Line breaks or tabs stand as they are inside of a string; they were kept.")
-    value = _decoded(source, slips)
+    value = _decode_escapes(source, slips)
     return LenientString(value=value, source=source, end=end + 1, slips=tuple(slips))
 
 
@@ -132,7 +132,7 @@ def _closes(text: str, position: int) -> bool:
     return bool(before.strip()) and not after.isalnum() and after not in _QUOTES + ":："
 
 
-def _decoded(source: str, slips: list[str]) -> str:
+def _decode_escapes(source: str, slips: list[str]) -> str:
     if "\\" not in source:
         return source
     escapes = set(_ESCAPE.findall(source))

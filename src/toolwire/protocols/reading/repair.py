@@ -14,13 +14,13 @@ from typing import Any, cast
 from toolwire.definition.json_schema.accepted_types import (
     CONTAINER_TYPES,
     JSON_TYPES,
-    accepted_types,
     branch_of,
     json_type,
+    json_types_of,
 )
-from toolwire.definition.words import bounded, path_text
+from toolwire.definition.words import limit_references, path_text
 from toolwire.protocols.base import DEPTH_LIMIT, REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.reading.lenient_json import place, read_lenient
+from toolwire.protocols.reading.lenient_json import place_of, read_lenient
 from toolwire.protocols.reading.strict_json import check_depth, load_json
 from toolwire.vocabulary.calls import Problem
 
@@ -66,10 +66,10 @@ def read_json(text: str) -> tuple[Any, tuple[Problem, ...]]:
     try:
         return load_json(text), ()
     except json.JSONDecodeError as error:
-        return _repaired(text, error)
+        return _read_with_repairs(text, error)
 
 
-@bounded
+@limit_references
 def fit_arguments(
     arguments: Mapping[str, Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
@@ -84,11 +84,11 @@ def fit_arguments(
         return dict(arguments), ()
     _check_values(arguments, schema)
     arguments, problems = decode_json_texts(arguments, schema)
-    fitting = _Fitting(root=schema, problems=list(problems))
+    fitting = _Fitter(root=schema, problems=list(problems))
     return fitting.fit(dict(arguments), schema, (), DEPTH_LIMIT), tuple(fitting.problems)
 
 
-@bounded
+@limit_references
 def decode_json_texts(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
@@ -112,7 +112,7 @@ def decode_json_texts(
 
 def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     if not text.strip():
-        return _nothing(schema), (_repair("There are no arguments; they were read as {}."),)
+        return _empty_arguments(schema), (_repair("There are no arguments; they were read as {}."),)
     value, problems = read_json(text)
     if isinstance(value, str):
         value, inner = read_json(value)
@@ -126,14 +126,14 @@ def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, A
     return fitted, (*problems, *more)
 
 
-def _nothing(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def _empty_arguments(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     # A reply that is cut off before its arguments looks the same, so a tool with parameters is not called without any.
     if schema is not None and schema.get("properties"):
         raise Refusal("There are no arguments. Write one JSON object with the parameters' names as keys.")
     return {}
 
 
-def _repaired(text: str, error: json.JSONDecodeError) -> tuple[Any, tuple[Problem, ...]]:
+def _read_with_repairs(text: str, error: json.JSONDecodeError) -> tuple[Any, tuple[Problem, ...]]:
     problems: list[Problem] = []
     inner = _without_fence(text)
     if inner is not None:
@@ -145,11 +145,11 @@ def _repaired(text: str, error: json.JSONDecodeError) -> tuple[Any, tuple[Proble
     if rest:
         raise Refusal(
             f"{rest[:20]!r} follows the JSON. Write one JSON value and nothing after it.",
-            place=place(text, found.end),
+            place=place_of(text, found.end),
         )
     problems.extend(found.problems)
     if text[found.end :].strip(" \t\r\n\ufeff"):
-        problems.append(_repair("Extra closing brackets were left out.", place(text, found.end)))
+        problems.append(_repair("Extra closing brackets were left out.", place_of(text, found.end)))
     if not problems:
         problems.append(_repair(f"The text is not strict JSON ({error.msg}), and was read nevertheless."))
     return found.value, tuple(problems)
@@ -176,7 +176,7 @@ def _check_values(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> No
             place="properties",
         )
     for name, value in arguments.items():
-        if name in known and "object" not in accepted_types(known[name], schema) and _is_schema(value):
+        if name in known and "object" not in json_types_of(known[name], schema) and _is_schema(value):
             raise Refusal(
                 f"`{name}` is a piece of JSON Schema, not a value. Write the value itself.",
                 place=name,
@@ -189,7 +189,7 @@ def _is_schema(value: Any) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Fitting:
+class _Fitter:
     """Converts values to the form that a schema accepts."""
 
     root: Mapping[str, Any]
@@ -198,19 +198,19 @@ class _Fitting:
 
     def fit(self, value: Any, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
         if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
-            value = self._taken_out(cast("list[Any]", value), schema, steps)
+            value = self._only_item(cast("list[Any]", value), schema, steps)
         if isinstance(value, list) and depth > 0:
             return self._array(cast("list[Any]", value), schema, steps, depth)
         if isinstance(value, dict) and depth > 0:
             return self._object(cast("dict[str, Any]", value), schema, steps, depth)
         return cast("Any", value)
 
-    def _taken_out(self, value: list[Any], schema: Any, steps: tuple[str | int, ...]) -> Any:
+    def _only_item(self, value: list[Any], schema: Any, steps: tuple[str | int, ...]) -> Any:
         """Returns the only item of a list where the tool takes a number or a boolean, else the list.
 
         A list where it takes a string may be meant as its JSON text, so it stays one.
         """
-        kinds, item = accepted_types(schema, self.root), cast("object", value[0])
+        kinds, item = json_types_of(schema, self.root), cast("object", value[0])
         if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(item), frozenset()) & kinds:
             return value
         name = path_text(steps)
@@ -247,7 +247,7 @@ def _may_hold_container(text: str) -> bool:
 
 def _containers_only(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     """Returns which of object and array a schema accepts; none if it accepts a string too."""
-    accepted = accepted_types(schema, root)
+    accepted = json_types_of(schema, root)
     return frozenset() if "string" in accepted else accepted & CONTAINER_TYPES
 
 

@@ -128,7 +128,7 @@ def check_key(key: str) -> None:
         raise Refusal(f"The key {key[:20]!r}... has {len(key)} characters; the limit is {KEY_LIMIT}.")
 
 
-def repeated(key: str) -> Refusal:
+def duplicate_key_refusal(key: str) -> Refusal:
     """Returns the refusal of a repeated key."""
     return Refusal(f"The key {key[:40]!r} is given twice. Write it once.")
 
@@ -137,7 +137,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen = set[str]()
-        raise repeated(next(key for key, _ in pairs if key in seen or seen.add(key)))
+        raise duplicate_key_refusal(next(key for key, _ in pairs if key in seen or seen.add(key)))
     for key in found:
         check_key(key)
     return found

@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, SEGMENT_LIMIT, Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 
 MARK_LIMIT = 2_048
 """Maximum number of the characters `= , . [ {` outside of strings.
@@ -26,7 +26,7 @@ def load_toml(text: str) -> dict[str, Any]:
         TOMLDecodeError: The text is not TOML.
         Refusal: The text exceeds a limit.
     """
-    _check(text)
+    _check_limits(text)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -36,12 +36,12 @@ def load_toml(text: str) -> dict[str, Any]:
         raise Refusal(f"The reply cannot be read as TOML: {error}. Write `thought` and `[tool_call]`.") from error
 
 
-def _check(text: str) -> None:
+def _check_limits(text: str) -> None:
     if len(text) > DIGIT_LIMIT or text.count("[") + text.count("{") > DEPTH_LIMIT or text.count(".") >= SEGMENT_LIMIT:
-        _walk(text)
+        _count_marks(text)
 
 
-def _walk(text: str) -> None:
+def _count_marks(text: str) -> None:
     depth = marks = dots = position = 0
     while found := _WORD.search(text, position):
         word, position = found.group(), found.end()
@@ -56,25 +56,25 @@ def _walk(text: str) -> None:
             dots = dots + 1 if word == "." else 0
             depth += word in "[{"
             if marks > MARK_LIMIT or dots >= SEGMENT_LIMIT or depth > DEPTH_LIMIT:
-                raise _refusal(text, found.start(), dots, depth)
+                raise _limit_refusal(text, found.start(), dots, depth)
         elif word in "]}":
             depth = max(depth - 1, 0)
         elif word[-1] == "\n":
             dots = 0
         elif len(word) > DIGIT_LIMIT:
             raise Refusal(
-                f"A number has {len(word)} digits; the limit is {DIGIT_LIMIT}.", place=line(text, found.start())
+                f"A number has {len(word)} digits; the limit is {DIGIT_LIMIT}.", place=line_of(text, found.start())
             )
 
 
-def _refusal(text: str, position: int, dots: int, depth: int) -> Refusal:
+def _limit_refusal(text: str, position: int, dots: int, depth: int) -> Refusal:
     if depth > DEPTH_LIMIT:
         message = f"Brackets are nested deeper than {DEPTH_LIMIT} levels."
     elif dots >= SEGMENT_LIMIT:
         message = f"A dotted key has more than {SEGMENT_LIMIT} segments."
     else:
         message = "The reply holds far more keys and values than a call needs."
-    return Refusal(f"{message} Write `thought` and `[tool_call]`, nothing else.", place=line(text, position))
+    return Refusal(f"{message} Write `thought` and `[tool_call]`, nothing else.", place=line_of(text, position))
 
 
 _TRIPLE_END = re.compile(r'\\|"""')
@@ -127,10 +127,10 @@ def readings(raw: str) -> tuple[str, ...]:
     """
     if "\\" not in raw:
         return (raw,)
-    return tuple(dict.fromkeys((_ESCAPE.sub(_unescaped, raw), raw)))
+    return tuple(dict.fromkeys((_ESCAPE.sub(_unescape, raw), raw)))
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     text = escape.group()
     if text[1:] in _PLAIN_ESCAPES:
         return _PLAIN_ESCAPES[text[1:]]

@@ -12,7 +12,7 @@ from toolwire.definition.tool import Parameter
 from toolwire.protocols.base import DEPTH_LIMIT
 from toolwire.protocols.right_call import Blank, Expression
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 
 def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Parameter] = ()) -> str:
@@ -65,7 +65,7 @@ def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
         pairs = cast("dict[Any, Any]", value).items()
         return "{" + ", ".join(_pair(key, item, path, depth) for key, item in pairs) + "}"
     try:
-        simple = plain(value)
+        simple = plain_value(value)
     except Unrepresentable as error:
         raise Unrepresentable(error.what, path=f"{path}{error.path}") from error
     return repr(simple) if isinstance(simple, int) else literal(simple, path=path, depth=depth - 1)

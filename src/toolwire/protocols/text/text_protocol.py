@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from toolwire.protocols.outgoing import WRITES, encodable_result, unrun_text
-from toolwire.protocols.reading.incoming import text_given
+from toolwire.protocols.reading.incoming import text_of_reply
 from toolwire.protocols.text_stream import TextStream
-from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.tool_names import KnownTools, as_known_tools
 from toolwire.protocols.user_prompt import PromptContent, text_prompt
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.texts.lone_surrogates import encodable
@@ -57,14 +57,14 @@ class TextProtocol:
         Raises:
             ConfigurationError: The host passed something other than text.
         """
-        given = text_given(reply, self.name)
-        found = self.read(given, known_tools(tools))
+        given = text_of_reply(reply, self.name)
+        found = self.read(given, as_known_tools(tools))
         text = given if isinstance(given, str) else given.decode("utf-8", "replace")
         return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
 
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> TextStream:
         """Returns a parser for a reply that arrives in pieces of text or of UTF-8 bytes."""
-        known = known_tools(tools)
+        known = as_known_tools(tools)
         return self.open_stream(partial(self.parse, tools=known), known, marks_end=marks_end)
 
     def prompt(self, content: PromptContent) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from toolwire.protocols.base import Language, Thought, checked
+from toolwire.protocols.base import Language, Thought, check_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +101,8 @@ def words_in(wordings: Mapping[Language, _Words], language: Language, thought: T
     Raises:
         ConfigurationError: The language or the thought style is unknown.
     """
-    checked("language", language, wordings)
-    checked("thought", thought, wordings[language].thought_rule)
+    check_option("language", language, wordings)
+    check_option("thought", thought, wordings[language].thought_rule)
     return wordings[language]
 
 

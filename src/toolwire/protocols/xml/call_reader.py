@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.xml.element import (
     BLOCK_TAGS,
@@ -72,7 +72,7 @@ class CallReader:
         self._is_without_block = False
         """True if the parameters are directly in the element around the call."""
 
-    def wrapped(self, start: int, position: int) -> RawCall:
+    def read_wrapped(self, start: int, position: int) -> RawCall:
         """Reads the call whose opening tag extends from `start` to `position`.
 
         Raises:
@@ -82,7 +82,7 @@ class CallReader:
         while True:
             position = self._elements.skip(position)
             if found := CLOSING.match(self._text, position):
-                position = self._closed(found)
+                position = self._take_closing(found)
                 return self._call(start, position)
             found = OPENING.match(self._text, position)
             if found and found["name"] == "name" and self._is_tool_name():
@@ -95,9 +95,9 @@ class CallReader:
                 self._repairs.note(f"<{self._tag}> is not closed.", start)
                 return self._call(start, position)
             else:
-                raise self._unexpected(position, start)
+                raise self._refusal_at(position, start)
 
-    def bare(self, start: int, position: int, name: str) -> RawCall:
+    def read_bare(self, start: int, position: int, name: str) -> RawCall:
         """Reads a call without the element around it. Its `<params>` begins at `position`.
 
         Raises:
@@ -106,7 +106,7 @@ class CallReader:
         self._set_tool(name, start)
         opening = OPENING.match(self._text, position)
         if opening is None:
-            raise self._unexpected(position, start)
+            raise self._refusal_at(position, start)
         end = self._take_block(opening)
         closing = CLOSING.match(self._text, self._elements.skip(end))
         if closing and closing[1] in IS_CALL_TAG:
@@ -116,7 +116,7 @@ class CallReader:
 
     def _call(self, start: int, end: int) -> RawCall:
         if self._tool is None:
-            raise Refusal("The call has no <name>. Name the tool first.", place=line(self._text, start))
+            raise Refusal("The call has no <name>. Name the tool first.", place=line_of(self._text, start))
         if self._parameters is None:
             self._repairs.note("The call has no <params>; it was read as one without arguments.", start)
         return RawCall(
@@ -127,10 +127,10 @@ class CallReader:
             is_nested=self._elements.is_nested,
         )
 
-    def _closed(self, found: re.Match[str]) -> int:
+    def _take_closing(self, found: re.Match[str]) -> int:
         if found[1] != self._tag:
             if self._tool is None or self._parameters is None:
-                raise self._misplaced(found)
+                raise self._stray_tag_refusal(found)
             self._repairs.note(f"{found[0]} closes <{self._tag}>.", found.start())
         return found.end()
 
@@ -166,12 +166,12 @@ class CallReader:
         name, end = self._elements.value("name", opening, "name")
         if "<" in name:
             raise Refusal(
-                f"<name> holds {name[:40]!r}. Write a tool's name in it.", place=line(self._text, opening.start())
+                f"<name> holds {name[:40]!r}. Write a tool's name in it.", place=line_of(self._text, opening.start())
             )
         if self._is_named_by_attribute and name.strip() != self._tool:
             raise Refusal(
                 f"The call names two tools, in <{self._tag}> and in <name>. Write one <name>.",
-                place=line(self._text, opening.start()),
+                place=line_of(self._text, opening.start()),
             )
         self._set_tool(name, opening.start())
         return end
@@ -186,7 +186,7 @@ class CallReader:
         self._tool = name.strip()
         if not self._tool or len(self._tool) > KEY_LIMIT:
             what = "is empty" if not self._tool else f"has more than {KEY_LIMIT} characters"
-            raise Refusal(f"<name> {what}. Write a tool's name in it.", place=line(self._text, position))
+            raise Refusal(f"<name> {what}. Write a tool's name in it.", place=line_of(self._text, position))
         self._elements.names = self._known(self._tool)
 
     def _take_block(self, opening: re.Match[str]) -> int:
@@ -200,7 +200,7 @@ class CallReader:
         while not (closing := CLOSING.match(self._text, position)):
             found = OPENING.match(self._text, position)
             if found is None:
-                raise self._unexpected(position, opening.start())
+                raise self._refusal_at(position, opening.start())
             position = self._elements.skip(self._take_parameter(found))
         return self._block_end(closing, tag)
 
@@ -212,7 +212,7 @@ class CallReader:
             return closing.start()
         following = CLOSES_BLOCK.match(self._text, closing.end())
         if following is None or following["name"] not in IS_CALL_TAG:
-            raise self._misplaced(closing)
+            raise self._stray_tag_refusal(closing)
         self._repairs.note(f"{closing[0]} closes <{tag}>.", closing.start())
         return closing.end()
 
@@ -221,17 +221,17 @@ class CallReader:
         name = given.get("name", tag) if tag in NAMED_TAGS else tag
         if len(name) > KEY_LIMIT:
             raise Refusal(
-                f"A parameter's name has more than {KEY_LIMIT} characters.", place=line(self._text, opening.start())
+                f"A parameter's name has more than {KEY_LIMIT} characters.", place=line_of(self._text, opening.start())
             )
         parameters = self._parameters = self._parameters or {}
         if name in parameters:
             raise Refusal(
                 f"<{name}> is given twice in one call. Write it once; write a list as JSON.",
-                place=line(self._text, opening.start()),
+                place=line_of(self._text, opening.start()),
             )
         repairs = len(self._repairs.problems)
         text, end = self._elements.value(tag, opening, name)
-        find_place = partial(line, self._text, opening.start())
+        find_place = partial(line_of, self._text, opening.start())
         refuse_unclear_end(tag, text, find_place, is_repaired=len(self._repairs.problems) > repairs)
         refuse_lone_end(tag, self._text[opening.end() : end], find_place)
         parameters[name] = RawParameter(
@@ -239,26 +239,26 @@ class CallReader:
         )
         return end
 
-    def _unexpected(self, position: int, start: int) -> Refusal:
+    def _refusal_at(self, position: int, start: int) -> Refusal:
         text = self._text
         if self._elements.is_end(position):
             return Refusal(
                 "The call is not complete: the reply ends in the middle of it. Make it shorter.",
-                place=line(text, start),
+                place=line_of(text, start),
             )
         if text[position] == "{":
             return Refusal(
                 "The call is JSON. Write <name> and <params>, each argument in a tag of its own.",
-                place=line(text, start),
+                place=line_of(text, start),
             )
         found = " ".join(text[position : position + 40].split())
         return Refusal(
             f"{found!r} stands where a tag of the call should be. Put each value into CDATA in its parameter's tag.",
-            place=line(text, position),
+            place=line_of(text, position),
         )
 
-    def _misplaced(self, closing: re.Match[str]) -> Refusal:
-        return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line(self._text, closing.start()))
+    def _stray_tag_refusal(self, closing: re.Match[str]) -> Refusal:
+        return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line_of(self._text, closing.start()))
 
 
 _NAMES_TOOL = re.compile(r"\s*+<name>[^<>]{1,300}+</name>")

@@ -12,11 +12,11 @@ from typing import Any, cast
 from toolwire.definition.json_schema.accepted_types import (
     CONTAINER_TYPES,
     JSON_TYPES,
-    accepted_types,
     branch_of,
     json_type,
+    json_types_of,
 )
-from toolwire.definition.words import bounded, flattened, path_text, resolve
+from toolwire.definition.words import flatten_schema, limit_references, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
@@ -35,7 +35,7 @@ _TEXTLIKE = frozenset({"string", "integer", "number"}) | CONTAINER_TYPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class Conversion:
     """A parameter's value."""
 
     value: Any
@@ -64,18 +64,18 @@ def convert_written(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
     """Converts guessed values by the tool's schema, as if each were still its text."""
-    return _converted(arguments, schema, lambda value, node: convert(_text_of(value), node, schema))
+    return _convert_each(arguments, schema, lambda value, node: convert(_text_of(value), node, schema))
 
 
 def convert_guessed(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
     """Converts values that may have been guessed by the tool's schema. A value of a type that it accepts stays."""
-    return _converted(arguments, schema, lambda value, node: _given(value, node, schema))
+    return _convert_each(arguments, schema, lambda value, node: _convert_given(value, node, schema))
 
 
-def _converted(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any], read: Callable[[Any, Any], Converted]
+def _convert_each(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any], read: Callable[[Any, Any], Conversion]
 ) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
     """Converts each text, number and boolean. One that does not fit stays; validation then reports it."""
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
@@ -91,17 +91,17 @@ def _converted(
     return values, tuple(problems)
 
 
-@bounded
-def _given(value: Any, schema: Any, root: Mapping[str, Any]) -> Converted:
-    types, choices = accepted_types(schema, root), _choices(resolve(schema, root))
+@limit_references
+def _convert_given(value: Any, schema: Any, root: Mapping[str, Any]) -> Conversion:
+    types, choices = json_types_of(schema, root), _choices(resolve(schema, root))
     if choices is not None:
-        chosen = value if value in choices else _chosen(_text_of(value), choices)
-        return Converted(value=chosen if chosen in choices else value)
+        chosen = value if value in choices else _pick_choice(_text_of(value), choices)
+        return Conversion(value=chosen if chosen in choices else value)
     if type(value) is str:
-        return Converted(value=value) if "string" in types or not value.strip() else convert(value, schema, root)
+        return Conversion(value=value) if "string" in types or not value.strip() else convert(value, schema, root)
     if json_type(value) in types or not ("string" in types or type(value) is bool) or _has_format(schema, root):
-        return Converted(value=value)
-    return Converted(value=_text_of(value))
+        return Conversion(value=value)
+    return Conversion(value=_text_of(value))
 
 
 def _has_text(value: object) -> bool:
@@ -122,12 +122,12 @@ def _text_of(value: str | float) -> str:
 
 def _has_format(schema: Any, root: Mapping[str, Any]) -> bool:
     """True for a string with a format: a Python type behind it may take numbers, as a duration takes seconds."""
-    node = flattened(schema, root)
+    node = flatten_schema(schema, root)
     options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key) or [])]
     return "format" in node or any("format" in resolve(option, root) for option in options)
 
 
-def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion:
     """Converts a text by its schema. `root` is the schema that its references belong to.
 
     Text stays text if the schema asks for a string, even `10` or `true`. A text that does not fit also stays text;
@@ -137,58 +137,58 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
         Refusal: The text is tags, and they are no list or object by the schema.
     """
     if text.lstrip().startswith("<") and takes_tags(schema, root):
-        return _tagged(text, schema, root)
-    return _untagged(text, schema, root)
+        return _convert_tags(text, schema, root)
+    return _convert_text(text, schema, root)
 
 
 def takes_tags(schema: Any, root: Mapping[str, Any]) -> bool:
     """True if a schema accepts a list or an object and no string, so that tags in a text can be only that."""
-    types = accepted_types(schema, root)
+    types = json_types_of(schema, root)
     return "string" not in types and bool(types & CONTAINER_TYPES)
 
 
-def _tagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+def _convert_tags(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion:
     problems = list[Problem]()
 
     def leaf(inner: str, its_schema: Any) -> Any:
-        found = _untagged(inner, its_schema, root)
+        found = _convert_text(inner, its_schema, root)
         problems.extend(found.problems)
         return found.value
 
     value = read_tags(text, schema, root, leaf)
     if isinstance(value, str):
-        return Converted(value=value)
+        return Conversion(value=value)
     note = _repair(f"Its tags were read as {'a list' if isinstance(value, list) else 'an object'}.")
-    return Converted(value=value, problems=(note, *dict.fromkeys(problems)))
+    return Conversion(value=value, problems=(note, *dict.fromkeys(problems)))
 
 
-def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+def _convert_text(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion:
     node = resolve(schema, root)
     choices = _choices(node)
     if choices is not None:
-        return Converted(value=_chosen(text, choices))
-    types = accepted_types(node, root)
+        return Conversion(value=_pick_choice(text, choices))
+    types = json_types_of(node, root)
     if types == JSON_TYPES:
-        return Converted(value=guess(text))
+        return Conversion(value=guess(text))
     if (only := types - {"null"}) in _EMPTY and not text.strip():
         value, what = _EMPTY[only]
-        return Converted(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
+        return Conversion(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
     if types == _STRING:
-        return Converted(value=text)
-    found = _typed(text, types)
+        return Conversion(value=text)
+    found = _convert_json(text, types)
     is_left = isinstance(found.value, str) and "array" in types and "string" not in types
     return (_read_commas(text, node, root) if is_left else None) or found
 
 
-def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Converted | None:
+def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion | None:
     """Reads numbers or booleans between commas as a list. None for other items: a text may have commas of its own."""
     if not _BETWEEN_COMMAS.fullmatch(text):
         return None
     node = branch_of(schema, "array", root)
     places = cast("list[Any]", node.get("prefixItems") or [])
-    allowed = [accepted_types(place, root) for place in places]
-    others = accepted_types(node.get("items"), root)
-    found = _repaired(f"[{text}]", _LIST, is_text=False)
+    allowed = [json_types_of(place, root) for place in places]
+    others = json_types_of(node.get("items"), root)
+    found = _convert_repaired(f"[{text}]", _LIST, is_text=False)
     value: Any = found.value
     if not isinstance(value, list):
         return None
@@ -197,10 +197,10 @@ def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Converted |
         if types - _SIMPLE or not _fits(json_type(item), types):
             return None
     note = _repair("Its values between commas were read as a list.")
-    return Converted(value=cast("list[Any]", value), problems=(note, *dict.fromkeys(found.problems)))
+    return Conversion(value=cast("list[Any]", value), problems=(note, *dict.fromkeys(found.problems)))
 
 
-def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
+def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Conversion:
     """Converts the text of a parameter by the tool's input schema.
 
     Raises:
@@ -210,7 +210,7 @@ def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Convert
     return convert(text, properties.get(name, schema.get("additionalProperties")), schema)
 
 
-def tagged_parameters(schema: Mapping[str, Any]) -> dict[str, bool]:
+def parameters_taking_tags(schema: Mapping[str, Any]) -> dict[str, bool]:
     """Returns the names of the parameters. True for one that takes tags as a list or an object."""
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     return {name: takes_tags(node, schema) for name, node in properties.items()}
@@ -228,43 +228,43 @@ def load_marked(text: str) -> Any:
         raise Refusal(f"it is marked as JSON and is not JSON: {error}. Write JSON, or leave the mark out.") from error
 
 
-def _typed(text: str, types: frozenset[str]) -> Converted:
+def _convert_json(text: str, types: frozenset[str]) -> Conversion:
     # If strings are allowed, numbers stay text: exact decimals and leading zeros would otherwise be lost.
     # JSON of a list or an object stays text too, as in `repair.decode_json_texts`.
     wanted = types - _TEXTLIKE if "string" in types else types
     try:
         value = load_json(text)
     except json.JSONDecodeError:
-        return _repaired(text, wanted, is_text="string" in types)
+        return _convert_repaired(text, wanted, is_text="string" in types)
     except Refusal:
-        return Converted(value=text)
+        return Conversion(value=text)
     kind = json_type(value)
     is_wanted = _fits(kind, wanted)
     is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
-    return Converted(value=value if is_wanted or is_whole else text)
+    return Conversion(value=value if is_wanted or is_whole else text)
 
 
 def _fits(kind: str, types: frozenset[str]) -> bool:
     return kind in types or (kind == "integer" and "number" in types)
 
 
-def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
+def _convert_repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Conversion:
     """Returns the value of a text that is not JSON but has an obvious mistake."""
     if is_text:
-        return Converted(value=text)
+        return Conversion(value=text)
     kind, value = _PYTHON_WORDS.get(text.strip(), ("", None))
     if kind in wanted:
-        return Converted(value=value, problems=(_repair(f"{text.strip()} was read as {json.dumps(value)}."),))
+        return Conversion(value=value, problems=(_repair(f"{text.strip()} was read as {json.dumps(value)}."),))
     if not wanted & CONTAINER_TYPES or not text.lstrip().startswith(("[", "{", "```")):
-        return Converted(value=text)
+        return Conversion(value=text)
     try:
         value, problems = read_json(text)
     except Refusal:
-        return Converted(value=text)
-    return Converted(value=value, problems=problems) if json_type(value) in wanted else Converted(value=text)
+        return Conversion(value=text)
+    return Conversion(value=value, problems=problems) if json_type(value) in wanted else Conversion(value=text)
 
 
-def _chosen(text: str, choices: list[Any]) -> Any:
+def _pick_choice(text: str, choices: list[Any]) -> Any:
     if text in [choice for choice in choices if isinstance(choice, str)]:
         return text
     try:

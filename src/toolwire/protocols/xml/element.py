@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line, match_end
+from toolwire.protocols.reading.incoming import line_of, match_end
 from toolwire.protocols.xml.markup import (
     CDATA,
     CDATA_END,
@@ -19,7 +19,7 @@ from toolwire.protocols.xml.markup import (
     OPENING,
     attributes,
     content_end,
-    expanded,
+    expand_references,
     is_empty,
     without_sections,
 )
@@ -80,7 +80,9 @@ class Repairs:
             Refusal: The repair limit is exceeded.
         """
         self._check(len(self.problems) + 1, self.LIMIT)
-        self.problems.append(Problem(message=message, repaired=True, place=line(self._text, position), is_loss=is_loss))
+        self.problems.append(
+            Problem(message=message, repaired=True, place=line_of(self._text, position), is_loss=is_loss)
+        )
 
     def _check(self, count: int, limit: int) -> None:
         if count > limit:
@@ -138,7 +140,7 @@ class ElementReader:
             if end < 0:
                 raise self._cut(tag, position)
             piece = text[position:end]
-            if CDATA in piece and (nested := self._nested(tag, position, piece)):
+            if CDATA in piece and (nested := self._find_nested_ends(tag, position, piece)):
                 return "".join([*pieces, text[position : nested[0]]]), nested[1]
             after = end + len(CDATA_END)
             behind, stop = self._text_behind(after)
@@ -152,7 +154,7 @@ class ElementReader:
         closing = CLOSING.match(text, stop)
         if behind is not None and closing and closing[1] == tag:
             return "".join([*pieces, piece, behind]), closing.end()
-        value, end = self._mended(tag, position, piece, after)
+        value, end = self._mend_cdata(tag, position, piece, after)
         return "".join([*pieces, value]), end
 
     def _text_behind(self, position: int) -> tuple[str | None, int]:
@@ -162,9 +164,9 @@ class ElementReader:
         """
         stop = match_end(_PLAIN, self._text, position)
         behind = self._text[position:stop]
-        return (behind if not behind.strip() else None if self.is_nested else expanded(behind)), stop
+        return (behind if not behind.strip() else None if self.is_nested else expand_references(behind)), stop
 
-    def _nested(self, tag: str, position: int, piece: str) -> tuple[int, int] | None:
+    def _find_nested_ends(self, tag: str, position: int, piece: str) -> tuple[int, int] | None:
         """Returns the ends of a value that contains whole CDATA sections, and of its element. None if it has none.
 
         In strict XML such a value ends at the first `]]>`, which leaves an extra `]]>` after it.
@@ -173,7 +175,7 @@ class ElementReader:
         if re.search(rf"</{re.escape(tag)}\s*>", piece[: piece.index(CDATA)]):
             raise Refusal(
                 f"The CDATA of <{tag}> is not closed before the next one opens. Close it by ]]>.",
-                place=line(self._text, position),
+                place=line_of(self._text, position),
             )
         self._repairs.look()
         depth = 1
@@ -187,7 +189,7 @@ class ElementReader:
                 return mark.start(), closing.end()
         return None
 
-    def _mended(self, tag: str, start: int, piece: str, after: int) -> tuple[str, int]:
+    def _mend_cdata(self, tag: str, start: int, piece: str, after: int) -> tuple[str, int]:
         """Returns a value whose first `]]>` is not followed by its closing tag, and the end of its element."""
         self._repairs.look()
         for found in re.compile(rf"\]\]>\s*+</{re.escape(tag)}\s*+>").finditer(self._text, after):
@@ -222,7 +224,7 @@ class ElementReader:
         """Reads a value outside of CDATA, and returns it with the end of its element."""
         text = self._text
         end = match_end(_PLAIN, text, position)
-        if text.startswith(CDATA, end) and (before := expanded(text[position:end])) is not None:
+        if text.startswith(CDATA, end) and (before := expand_references(text[position:end])) is not None:
             return self._sections(tag, end + len(CDATA), before)
         closing = CLOSING.match(text, end)
         if closing and closing[1] == tag:
@@ -237,7 +239,7 @@ class ElementReader:
                 if CDATA in value or CDATA_END in value:
                     raise Refusal(
                         f"Text stands beside the CDATA of <{tag}>. Put the whole value into CDATA.",
-                        place=line(text, position),
+                        place=line_of(text, position),
                     )
                 self._refuse_own_tags(tag, value, position)
                 self._repairs.note(_TAGS_AS_TEXT.format(tag), position)
@@ -253,13 +255,13 @@ class ElementReader:
             raise Refusal(
                 f"The value of <{tag}> holds a tag of the parameter {own[:40]!r}. Close each parameter by its own "
                 "tag; put a value with tags into CDATA.",
-                place=line(self._text, position),
+                place=line_of(self._text, position),
             )
 
     def _plain(self, tag: str, start: int, end: int) -> str:
         """Returns a value without markup: decoded if it is well-formed XML, else unchanged."""
         text = self._text[start:end]
-        value = expanded(text)
+        value = expand_references(text)
         if value is not None:
             return value
         if found := _ENTITY.search(text):
@@ -295,11 +297,11 @@ class ElementReader:
     def _cut(self, tag: str, position: int) -> Refusal:
         return Refusal(
             f"<{tag}> is never closed: the reply ends in the middle of the call. Make it shorter.",
-            place=line(self._text, position),
+            place=line_of(self._text, position),
         )
 
     def _unclear(self, tag: str, position: int) -> Refusal:
         return Refusal(
             f"It is not clear where the value of <{tag}> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}.",
-            place=line(self._text, position),
+            place=line_of(self._text, position),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.definition.derived import shared_input_schema
+from toolwire.definition.derived import input_schema_of
 from toolwire.protocols.grammar.callees import Callee, Slot, callees
 from toolwire.protocols.grammar.notation import Cdata, Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
@@ -27,7 +27,7 @@ def xml_grammar(tools: Iterable[Any], *, tag: CallTag = "tool_call") -> str:
     grammar = Grammar()
     gap = space(grammar)
     found = callees(tools, lambda schema: _values(grammar, schema))
-    calls = [grammar.rule(f"call-{callee.tool.name}", _call(grammar, callee)) for callee in found]
+    calls = [grammar.rule(f"call-{callee.tool.name}", _call_rule(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<{tag}>" {gap} {call} {gap} "</{tag}>"')
     more = CALLS_LIMIT - 1
@@ -35,16 +35,16 @@ def xml_grammar(tools: Iterable[Any], *, tag: CallTag = "tool_call") -> str:
 
 
 def _values(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
-    return Values(grammar, Cdata(), schema, nested=_marked(grammar, schema))
+    return Values(grammar, Cdata(), schema, nested=_cdata_values(grammar, schema))
 
 
-def _marked(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
+def _cdata_values(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
     return Values(grammar, Json(in_cdata=True), schema)
 
 
-def _call(grammar: Grammar, callee: Callee) -> str:
+def _call_rule(grammar: Grammar, callee: Callee) -> str:
     gap = space(grammar)
-    marked = _marked(grammar, shared_input_schema(callee.tool))
+    marked = _cdata_values(grammar, input_schema_of(callee.tool))
     parts: list[str] = []
     for slot in callee.slots:
         written = grammar.rule(f"give-{slot.parameter.name}", _parameter(slot, marked))

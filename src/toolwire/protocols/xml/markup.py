@@ -22,7 +22,7 @@ _CHARACTER = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """A character that XML allows."""
 
 
-def expanded(text: str) -> str | None:
+def expand_references(text: str) -> str | None:
     """Returns text outside of CDATA with the five entities and character references replaced by their characters.
 
     None if the text is not well-formed XML: a bare `&`, an unknown entity, a character that XML forbids, or `]]>`.

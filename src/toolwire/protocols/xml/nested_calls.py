@@ -13,7 +13,7 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.right_call import WRAPPERS_LIMIT
 from toolwire.protocols.tool_names import KnownTools
-from toolwire.protocols.xml.conversion import convert_argument, tagged_parameters
+from toolwire.protocols.xml.conversion import convert_argument, parameters_taking_tags
 from toolwire.protocols.xml.element import IS_CALL_TAG
 from toolwire.protocols.xml.markup import OPENING, attributes, content_end, is_empty
 from toolwire.protocols.xml.tags import parse_tags
@@ -30,14 +30,14 @@ def read_nested_calls(text: str, known: KnownTools) -> list[ToolCall]:
     """
     try:
         elements = _elements(text)
-        calls = [_call(opening, inner, known) for opening, inner in elements or []]
+        calls = [_read_nested_call(opening, inner, known) for opening, inner in elements or []]
     except Refusal:
         return []
     whole = [call for call in calls if call is not None]
     return whole if len(whole) == len(calls) else []
 
 
-def _call(opening: re.Match[str], inner: str, known: KnownTools) -> ToolCall | None:
+def _read_nested_call(opening: re.Match[str], inner: str, known: KnownTools) -> ToolCall | None:
     parts = _elements(inner) if opening["name"] in IS_CALL_TAG else None
     if parts is None:
         return None
@@ -54,7 +54,7 @@ def _arguments(parts: list[tuple[re.Match[str], str]], schema: Mapping[str, Any]
     Raises:
         Refusal: A parameter holds tags that it cannot take.
     """
-    takes_tags, found = tagged_parameters(schema), dict[str, Any]()
+    takes_tags, found = parameters_taking_tags(schema), dict[str, Any]()
     for opening, inner in parts:
         name = opening["name"]
         if name in found:

@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line, read_incoming
+from toolwire.protocols.reading.incoming import line_of, read_incoming
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import Known, RawCall, RawParameter
-from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
+from toolwire.protocols.xml.conversion import Conversion, convert_argument, guess, load_marked, parameters_taking_tags
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -30,7 +30,7 @@ def read_xml(reply: str | bytes, known: KnownTools, *, tag: CallTag = "tool_call
         problems = [*incoming.problems, *scanned.problems]
         for raw in scanned.calls:
             try:
-                calls.append(_call(raw, incoming.text, known, problems))
+                calls.append(_convert_call(raw, incoming.text, known, problems))
             except Refusal as refusal:
                 if is_strict:
                     raise
@@ -52,12 +52,12 @@ def parameters_of(known: KnownTools) -> Known:
     @cache
     def parameters(name: str) -> Mapping[str, bool]:
         schema = known.schema(name)
-        return {} if schema is None else tagged_parameters(schema)
+        return {} if schema is None else parameters_taking_tags(schema)
 
     return parameters
 
 
-def _call(raw: RawCall, text: str, known: KnownTools, problems: list[Problem]) -> ToolCall:
+def _convert_call(raw: RawCall, text: str, known: KnownTools, problems: list[Problem]) -> ToolCall:
     schema, name = known.schema(raw.name), known.name(raw.name)
     if schema is None:
         refuse_ambiguous(name, known.names.spellings)
@@ -65,23 +65,23 @@ def _call(raw: RawCall, text: str, known: KnownTools, problems: list[Problem]) -
     for parameter in raw.parameters:
         found = _value(parameter, schema, text)
         arguments[parameter.name] = found.value
-        problems += [_placed(problem, parameter.name) for problem in found.problems]
+        problems += [_with_parameter(problem, parameter.name) for problem in found.problems]
     arguments, more = fit_arguments(arguments, schema)
     problems += more
     return ToolCall(name, arguments, raw_text=text[raw.start : raw.end])
 
 
-def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:
+def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Conversion:
     try:
         if parameter.is_json:
-            return Converted(value=load_marked(parameter.text))
+            return Conversion(value=load_marked(parameter.text))
         if schema is None:
-            return Converted(value=guess(parameter.text))
+            return Conversion(value=guess(parameter.text))
         return convert_argument(parameter.name, parameter.text, schema)
     except Refusal as refusal:
         message = f"<{parameter.name}> cannot be read: {refusal}"
-        raise Refusal(message, place=line(text, parameter.position)) from refusal
+        raise Refusal(message, place=line_of(text, parameter.position)) from refusal
 
 
-def _placed(problem: Problem, name: str) -> Problem:
+def _with_parameter(problem: Problem, name: str) -> Problem:
     return replace(problem, place=f"{name}, {problem.place}" if problem.place else name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolwire.definition.derived import once_per_text, shared_input_schema
+from toolwire.definition.derived import input_schema_of, once_per_text
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import bounded, expected, resolve
+from toolwire.definition.words import describe_values, limit_references, resolve
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.samples import Calls, finish_of, sample_calls, unfit_request, write_examples
 from toolwire.protocols.text.wording import XML_WORDINGS, XmlWording, words_in
@@ -20,7 +20,7 @@ from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.told import show
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}
 _PLACEHOLDER_LEVELS = 3
@@ -50,7 +50,7 @@ def describe_xml(
         tag=tag,
         ending=words.ending if finish is None else words.finish_ending.format(finish.name),
         thought_rule=words.thought_rule[thought],
-        tools=_tools(known, language),
+        tools=_tools_section(known, language),
         examples=_examples(known, words, tag),
     )
 
@@ -63,7 +63,7 @@ def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
         DefinitionError: One of the objects is not a tool.
     """
     words_in(XML_WORDINGS, language)
-    return _tools([tool_of(tool) for tool in tools], language)
+    return _tools_section([tool_of(tool) for tool in tools], language)
 
 
 def tool_instruction(tools: Iterable[Any]) -> str:
@@ -72,31 +72,33 @@ def tool_instruction(tools: Iterable[Any]) -> str:
     return "\n\n".join(["Available tools, and how to call each of them:", *blocks, _NOTES])
 
 
-def _tools(tools: Sequence[Tool], language: Language) -> str:
+def _tools_section(tools: Sequence[Tool], language: Language) -> str:
     return "\n\n".join(_entry(tool, language) for tool in tools) or XML_WORDINGS[language].no_tools
 
 
 @once_per_text
-@bounded
+@limit_references
 def _entry(tool: Tool, language: Language) -> str:
     words = XML_WORDINGS[language]
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     lines = [f"### {tool.name}", *([tool.whole_description] if tool.whole_description else [])]
     for parameter in tool.visible_parameters:
-        lines.append(f"- {_shown(parameter.name)} ({_facts(parameter, root, words)}){_text(parameter, ': ')}")
+        lines.append(
+            f"- {_name_or_tag(parameter.name)} ({_facts(parameter, root, words)}){_description_text(parameter, ': ')}"
+        )
         lines += [f"    {line}" for line in field_lines(parameter.schema, root)]
     return "\n".join(lines)
 
 
 def _facts(parameter: Parameter, root: Mapping[str, Any], words: XmlWording) -> str:
-    kind = expected(parameter.schema, root)
+    kind = describe_values(parameter.schema, root)
     if parameter.required:
         return kind
     default = _default(parameter)
     return words.optional.format(kind) if default is None else words.default.format(kind, show(default))
 
 
-def _shown(name: str) -> str:
+def _name_or_tag(name: str) -> str:
     """Returns the parameter's name, or its tag if the name cannot be a tag."""
     tag = parameter_tag(name)
     return name if tag == name else f"<{tag}>"
@@ -107,12 +109,12 @@ def _default(parameter: Parameter) -> Any:
     if parameter.default is MISSING:
         return None
     try:
-        return plain(parameter.default)
+        return plain_value(parameter.default)
     except Unrepresentable:
         return None
 
 
-def _text(parameter: Parameter, before: str) -> str:
+def _description_text(parameter: Parameter, before: str) -> str:
     return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
 
 
@@ -130,15 +132,14 @@ def _examples(tools: Sequence[Tool], words: XmlWording, tag: CallTag) -> str:
     return samples.note(words.phrases) + "\n\n".join(write_examples(samples, words.phrases, write_reply))
 
 
-@bounded
+@limit_references
 def _block(tool: Tool) -> str:
-    root = shared_input_schema(tool)
+    root = input_schema_of(tool)
     lines = [f"### {tool.name}", f"Description: {tool.whole_description}", "Parameters:"]
     for parameter in tool.visible_parameters:
         need = "required" if parameter.required else "optional"
-        lines.append(
-            f"  - {_shown(parameter.name)}: {expected(parameter.schema, root)} ({need}){_text(parameter, ' - ')}"
-        )
+        values, description = describe_values(parameter.schema, root), _description_text(parameter, " - ")
+        lines.append(f"  - {_name_or_tag(parameter.name)}: {values} ({need}){description}")
         lines += [f"      {line}" for line in field_lines(parameter.schema, root)]
         default = _default(parameter)
         if default is not None and not parameter.required:
@@ -160,7 +161,7 @@ def _placeholder(schema: Any, root: Mapping[str, Any], name: str, levels: int = 
     choices = resolve(schema, root).get("enum")
     if choices:
         return choices[0]
-    kind = expected(schema, root).partition(" ")[0]
+    kind = describe_values(schema, root).partition(" ")[0]
     node = branch_of(schema, kind, root) if kind in CONTAINER_TYPES else {}
     if kind == "array":
         places = node.get("prefixItems") or [node.get("items")]

@@ -9,14 +9,14 @@ from typing import Any
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.right_call import RightCall, has_blank, json_form
-from toolwire.protocols.tool_names import KnownTools, known_tools
+from toolwire.protocols.tool_names import KnownTools, as_known_tools
 from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
 from toolwire.protocols.xml.markup import CDATA, CDATA_END
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.values import plain_value
 
 _TAG = re.compile(r"[^\W\d][\w.\-]*+")
 _PLAIN_NAME = re.compile(r"[^\s<>&]+(?: [^\s<>&]+)*")
@@ -36,13 +36,13 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = (), tag: Cal
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    known = known_tools(tools)
+    known = as_known_tools(tools)
     return "\n".join(_call_element(call.name, call.arguments, known, tag) for call in calls)
 
 
 def xml_right_form(calls: Sequence[RightCall], *, tag: CallTag = "tool_call") -> str:
     """Returns the right form of calls. A blank stands in CDATA, as its value would."""
-    known = known_tools(call.tool for call in calls)
+    known = as_known_tools(call.tool for call in calls)
     return "\n".join(_call_element(call.tool.name, call.arguments, known, tag) for call in calls)
 
 
@@ -96,12 +96,16 @@ def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
     if has_blank(value):
         return _element(name, json_form(value))
     try:
-        value = plain(value)
+        value = plain_value(value)
     except Unrepresentable as error:
         raise Unrepresentable(error.what, path=f"{name}{error.path}") from error
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     mark = ""
-    if "\r\n" in text or not _is_same(_read(name, text, schema), value) or (schema is None and _is_ambiguous(value)):
+    if (
+        "\r\n" in text
+        or not _is_same(_read_back(name, text, schema), value)
+        or (schema is None and _is_ambiguous(value))
+    ):
         text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
     return _element(name, text, mark)
 
@@ -111,7 +115,7 @@ def _element(name: str, text: str, mark: str = "") -> str:
     return f"<{tag}{mark}>{cdata(text)}</{tag.partition(' ')[0]}>"
 
 
-def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
+def _read_back(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
     if schema is None:
         return guess(text)
     try:

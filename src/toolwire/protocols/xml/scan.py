@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolwire.protocols.base import CALL_LIMIT, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.reading.incoming import THINKING, is_json, line
+from toolwire.protocols.reading.incoming import THINKING, is_json, line_of
 from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, begins_call, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, CDATA, CDATA_END, SPLIT_END, CallTag, Repairs
 from toolwire.vocabulary.calls import Problem
@@ -50,7 +50,7 @@ _WRAPPERS = re.compile(rf"</?tool_calls>|</(?:{CALL_TAGS})>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class ScannedReply:
     """The parts of a reply."""
 
     calls: tuple[RawCall, ...]
@@ -64,7 +64,7 @@ class Scanned:
     """The repairs that were made."""
 
 
-def scan(text: str, known: Known, *, tag: CallTag, is_strict: bool = True) -> Scanned:
+def scan(text: str, known: Known, *, tag: CallTag, is_strict: bool = True) -> ScannedReply:
     """Returns the calls of a reply, and its text. `tag` is the name of the element around a call in the prompt.
 
     With `is_strict=False`, an unreadable call is left out and reported in the problems, and the other calls are kept.
@@ -74,7 +74,7 @@ def scan(text: str, known: Known, *, tag: CallTag, is_strict: bool = True) -> Sc
     """
     if is_json(text):
         # Anything like a call is inside a JSON string here.
-        return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
+        return ScannedReply(calls=(), text=text.strip(), thought="", failure=None, problems=())
     reading = _Scan(text=text, known=known, repairs=Repairs(text), tag=tag, is_strict=is_strict)
     reading.read(0)
     return reading.result()
@@ -120,10 +120,10 @@ class _Scan:
             position = self._take(mark)
         self._keep(len(self.text))
 
-    def result(self) -> Scanned:
+    def result(self) -> ScannedReply:
         text = _WRAPPERS.sub("", "".join(self.pieces)).strip() if self.calls else "".join(self.pieces).strip()
         self._check(text)
-        return Scanned(
+        return ScannedReply(
             calls=tuple(self.calls),
             text=text,
             thought="\n".join(filter(None, (self.text[start:end].strip() for start, end in self.thoughts))),
@@ -137,7 +137,7 @@ class _Scan:
         if self.calls and self.dtd is not None:
             raise Refusal(
                 "The reply declares a document type. Write calls without one; entities are not expanded.",
-                place=line(self.text, self.dtd),
+                place=line_of(self.text, self.dtd),
             )
         if self.calls or self.failure is not None:
             return
@@ -146,7 +146,7 @@ class _Scan:
             if position is not None:
                 raise Refusal(
                     f"The call stands {what}, so it may not be meant. Write it by itself.",
-                    place=line(self.text, position),
+                    place=line_of(self.text, position),
                     text=text,
                 )
         if self.tag == "call" and _OWN_ELEMENT.fullmatch(text):
@@ -164,7 +164,7 @@ class _Scan:
             "bare": self._bare,
             "block": self._bare,
             "result": self._result,
-            "quoting": self._quoting,
+            "quoting": self._skip_quotation,
             "fail": self._fail,
             "comment": self._comment,
             "cdata": self._cdata,
@@ -189,7 +189,7 @@ class _Scan:
         if end < 0 and not self.calls and self.failure is None:
             raise Refusal(
                 f"{mark[0]} is never closed, so the reply is all thinking. Close it, then answer.",
-                place=line(self.text, mark.start()),
+                place=line_of(self.text, mark.start()),
             )
         if end < 0:
             return self._leave_out(mark.start(), len(self.text))
@@ -212,7 +212,7 @@ class _Scan:
             is_other and not begins_call(self.text, mark.start(), mark.end(), self.known)
         ):
             return mark.end()  # the tag is only mentioned, or one of another XML
-        return self._add(mark.start(), lambda reader: reader.wrapped(mark.start(), mark.end()))
+        return self._add(mark.start(), lambda reader: reader.read_wrapped(mark.start(), mark.end()))
 
     def _bare(self, mark: re.Match[str]) -> int:
         name = mark["bare"]
@@ -220,11 +220,11 @@ class _Scan:
             if self.known(name) and _BLOCK_CUT.match(self.text, mark.end()):
                 raise Refusal(
                     "The call is not complete: the reply ends in the middle of it. Make it shorter.",
-                    place=line(self.text, mark.start()),
+                    place=line_of(self.text, mark.start()),
                 )
             return mark.end()
         block = mark.start("block") + len(mark["block"]) - len(mark["block"].lstrip())
-        return self._add(mark.start(), lambda reader: reader.bare(mark.start(), block, name))
+        return self._add(mark.start(), lambda reader: reader.read_bare(mark.start(), block, name))
 
     def _add(self, start: int, read: Callable[[CallReader], RawCall]) -> int:
         if self._is_block_quote(start):
@@ -240,7 +240,7 @@ class _Scan:
         if call.is_nested and self._has_loose_end(call.end):
             raise Refusal(
                 f"]]> stands behind the call, so a value may have been cut short. Write ]]> in a value as {SPLIT_END}.",
-                place=line(self.text, call.end),
+                place=line_of(self.text, call.end),
             )
         self._leave_out(start, call.end)
         if not self.is_over:
@@ -288,7 +288,7 @@ class _Scan:
             position = end + len(CDATA_END)
         return len(self.text)
 
-    def _quoting(self, mark: re.Match[str]) -> int:
+    def _skip_quotation(self, mark: re.Match[str]) -> int:
         return self._behind(f"</{mark['quoting']}>", mark.end())
 
     def _comment(self, mark: re.Match[str]) -> int:

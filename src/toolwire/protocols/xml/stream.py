@@ -17,7 +17,7 @@ from toolwire.protocols.text_stream import Parse, TextStream
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import begins_call
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
-from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
+from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expand_references
 from toolwire.protocols.xml.parse import parameters_of, read_xml
 
 _HELD_MAX = 512
@@ -104,7 +104,7 @@ class XmlStream(TextStream):
         if kind == "think" or mark["quoting"] == "fail":
             self._step = self._unsaid
             return self._take(mark.end())
-        self._step = self._quoted
+        self._step = self._pass_quotation
         return self._say(mark.end())
 
     def _backquote(self) -> bool:
@@ -119,7 +119,7 @@ class XmlStream(TextStream):
                 return self._take(fence.end())
             self._closing = f"\n{fence[1]}"
             self._say(fence.end() - 1)
-            self._step = self._quoted
+            self._step = self._pass_quotation
             return True
         if span := _SPAN.match(held):
             if span.end() == len(held) and not has_line_end:
@@ -137,30 +137,30 @@ class XmlStream(TextStream):
         self._step = self._outside
         return self._take(end + len(self._closing))
 
-    def _quoted(self) -> bool:
+    def _pass_quotation(self) -> bool:
         """Passes on quoted text, in which no call counts."""
         end = self._held.find(self._closing)
         section = self._held.find(CDATA) if self._has_sections else -1
         if section >= 0 and not 0 <= end < section:
-            self._step = self._quoted_section
+            self._step = self._pass_quoted_section
             return self._say(section + len(CDATA))
         if end >= 0:
             self._step = self._outside
             return self._say(end + len(self._closing))
         return self._say_all_but(max(len(self._closing), len(CDATA)))
 
-    def _quoted_section(self) -> bool:
+    def _pass_quoted_section(self) -> bool:
         end = self._held.find(CDATA_END)
         if end < 0:
             return self._say_all_but(len(CDATA_END))
-        self._step = self._quoted
+        self._step = self._pass_quotation
         return self._say(end + len(CDATA_END))
 
     def _begin_call(self, mark: re.Match[str], kind: str) -> bool:
         self._call_tag = mark["tag"] or self._own_tag
         if self._line_start.lstrip(" ").startswith(">") or (self._last and self._last in _QUOTES):
             self._closing, self._has_sections = f"</{self._call_tag}>" if kind == "call" else "</params>", False
-            self._step = self._quoted
+            self._step = self._pass_quotation
             return self._say(mark.end())
         following = self._held[mark.end() :].lstrip()
         if kind == "call" and not following and len(self._held) < _HELD_MAX:
@@ -237,7 +237,7 @@ class XmlStream(TextStream):
     def _text_behind(self) -> bool:
         """Reads text between a section and the next one, or the end of the value."""
         end = self._held.find("<")
-        text = None if end < 0 else expanded(self._held[:end])
+        text = None if end < 0 else expand_references(self._held[:end])
         if text is None:
             return self._wait() if end < 0 else self._go_quiet()
         self._tell(end, text)
@@ -255,7 +255,7 @@ class XmlStream(TextStream):
             if end < 0:
                 return self._wait()
             text = self._held[: end - reference]
-            self._tell(len(text), text if (value := expanded(text)) is None else value)
+            self._tell(len(text), text if (value := expand_references(text)) is None else value)
         else:
             self._tell(len(self._held) if end < 0 else end)
         return bool(self._held) and self._behind_section()

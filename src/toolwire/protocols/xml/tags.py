@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, accepted_types, branch_of
-from toolwire.definition.words import bounded, expected_one
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of, json_types_of
+from toolwire.definition.words import describe_one_value, limit_references
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
-from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, MARK, OPENING, expanded, is_empty
+from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, MARK, OPENING, expand_references, is_empty
 
 Leaf = Callable[[str, Any], Any]
 """Converts the text of a tag without tags inside by its schema."""
@@ -40,7 +40,7 @@ class Element:
         return "".join(outer)
 
 
-@bounded
+@limit_references
 def read_tags(text: str, schema: Any, root: Mapping[str, Any], leaf: Leaf) -> Any:
     """Returns the list or the object that a text of tags is by the schema.
 
@@ -62,7 +62,7 @@ def parse_tags(text: str) -> Element:
         here = is_open[-1]
         found = MARK.search(text, position)
         end = len(text) if found is None else found.start()
-        here.pieces.append((_plain(text[position:end], here), False))
+        here.pieces.append((_without_markup(text[position:end], here), False))
         position = end
         if found is None:
             break
@@ -107,11 +107,11 @@ def _section_end(text: str, found: re.Match[str], here: Element) -> int:
     return end + len(closing)
 
 
-def _plain(text: str, here: Element) -> str:
+def _without_markup(text: str, here: Element) -> str:
     """Returns a text without markup: decoded if it is well-formed XML, else unchanged."""
     if CDATA_END in text:
         raise _unclear(here)
-    value = expanded(text)
+    value = expand_references(text)
     return text if value is None else value
 
 
@@ -133,14 +133,16 @@ class _Tags:
         if not element.children:
             return self.leaf(element.text, schema)
         if element.text.strip():
-            raise Refusal(f"Text stands between the tags in {_named(element)}. Write only tags in it, or JSON.")
+            raise Refusal(f"Text stands between the tags in {_element_label(element)}. Write only tags in it, or JSON.")
         names = [child.name for child in element.children]
         if self._is_list(element, names, schema):
             return self._list(element, schema)
         seen = set[str]()
         twice = next((name for name in names if name in seen or seen.add(name)), None)
         if twice is not None:
-            raise Refusal(f"<{twice[:40]}> is given twice in {_named(element)}, which is an object. Write it once.")
+            raise Refusal(
+                f"<{twice[:40]}> is given twice in {_element_label(element)}, which is an object. Write it once."
+            )
         return self._object(element, schema)
 
     def _is_list(self, element: Element, names: list[str], schema: Any) -> bool:
@@ -149,17 +151,19 @@ class _Tags:
         Raises:
             Refusal: The schema accepts neither, or it is not clear which of both is meant.
         """
-        wanted = self._accepted(schema)
+        wanted = self._types_of(schema)
         if "string" in wanted or not wanted & CONTAINER_TYPES:
-            kind = expected_one(schema, self.root)
-            raise Refusal(f"Tags stand in {_named(element)}, and it must be {kind}. Put the whole value into CDATA.")
+            kind = describe_one_value(schema, self.root)
+            raise Refusal(
+                f"Tags stand in {_element_label(element)}, and it must be {kind}. Put the whole value into CDATA."
+            )
         is_one_name = len(set(names)) == 1
         if wanted >= CONTAINER_TYPES and len(names) == 1:
-            raise Refusal(f"The tag in {_named(element)} may be an item or a field. Write JSON, in CDATA.")
+            raise Refusal(f"The tag in {_element_label(element)} may be an item or a field. Write JSON, in CDATA.")
         if "array" in wanted and (is_one_name or "object" not in wanted):
             if not is_one_name:
                 raise Refusal(
-                    f"The tags in {_named(element)} differ, and it is a list. Write one <item> for each item."
+                    f"The tags in {_element_label(element)} differ, and it is a list. Write one <item> for each item."
                 )
             return True
         return False
@@ -178,10 +182,10 @@ class _Tags:
         other = node.get("additionalProperties")
         return {child.name: self.value(child, fields.get(child.name, other)) for child in element.children}
 
-    def _accepted(self, schema: Any) -> frozenset[str]:
+    def _types_of(self, schema: Any) -> frozenset[str]:
         known = self.types.get(id(schema))
         if known is None:
-            known = self.types[id(schema)] = accepted_types(schema, self.root)
+            known = self.types[id(schema)] = json_types_of(schema, self.root)
         return known
 
     def _branch(self, schema: Any, kind: str) -> dict[str, Any]:
@@ -191,5 +195,5 @@ class _Tags:
         return known
 
 
-def _named(element: Element) -> str:
+def _element_label(element: Element) -> str:
     return f"<{element.name[:40]}>" if element.name else "the value"

@@ -46,7 +46,14 @@ from toolwire.sandbox.channel.frames import (
     WaitFrame,
     WakeFrame,
 )
-from toolwire.sandbox.channel.parsing import ProtocolViolation, checked, parsed, raw_strings, too_heavy, untagged
+from toolwire.sandbox.channel.parsing import (
+    ProtocolViolation,
+    guard_read,
+    parse_frame,
+    raw_strings,
+    too_heavy,
+    untag_value,
+)
 from toolwire.sandbox.channel.variables_frame import read_variables
 from toolwire.sandbox.channel.wire import (
     HEADER_BYTES,
@@ -106,8 +113,8 @@ class Channel:
             "print": self._print,
             "wake": self._wake,
             "result": self._result,
-            "failed": self._failed,
-            "stopped": self._stopped,
+            "failed": self._failure,
+            "stopped": self._stop,
         }
         self._is_resumable = resumable
         if resumable:
@@ -137,13 +144,13 @@ class Channel:
         """Bytes that the current frame still lacks, as far as its length is known; 0 between frames."""
         if not self._pending and self._raw_sizes is None:
             return 0
-        return max(self._wanted() - len(self._pending), 0)
+        return max(self._next_size() - len(self._pending), 0)
 
     @property
     def has_whole(self) -> bool:
         """True if a whole frame, or its whole header, has been received and not yet taken."""
         is_idle = not self._pending and self._raw_sizes is None
-        return not is_idle and len(self._pending) >= self._wanted()
+        return not is_idle and len(self._pending) >= self._next_size()
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
         """Returns the frame that starts a program. It is trusted and has no cap."""
@@ -172,12 +179,12 @@ class Channel:
         return encode('["woke",', number, 1024)
 
     def _frames(self, at_most: int) -> Generator[Frame]:
-        while (wanted := self._wanted()) <= min(len(self._pending), at_most + HEADER_BYTES):
+        while (wanted := self._next_size()) <= min(len(self._pending), at_most + HEADER_BYTES):
             frame = self._take(wanted)
             if frame is not None:
                 yield frame
 
-    def _wanted(self) -> int:
+    def _next_size(self) -> int:
         """Returns the size of the next piece in bytes: the rest of a header, a header's frame, or its raw strings."""
         if self._raw_sizes is not None:
             return sum(self._raw_sizes)
@@ -202,7 +209,7 @@ class Channel:
         weight = self._weight + sum(map(sys.getsizeof, raws))
         if weight > WEIGHT_CAP:
             raise too_heavy(weight)
-        parts = checked(lambda: settle(wrapped, raws))
+        parts = guard_read(lambda: settle(wrapped, raws))
         if kind_of(parts) is not list or not parts:
             raise ProtocolViolation("a frame that is not one JSON list")
         return self._frame(parts, self._header_bytes + size, weight, tagged=True)
@@ -213,7 +220,7 @@ class Channel:
         weight = weigh(data) if size > UNWEIGHED_BYTES else size * _UNWEIGHED_FACTOR
         if weight > WEIGHT_CAP:
             raise too_heavy(weight)
-        parts, tagged = parsed(data)
+        parts, tagged = parse_frame(data)
         if parts[0] == RAW:
             self._announce(parts, size, weight)
             return None
@@ -235,7 +242,7 @@ class Channel:
         if reader is None:
             raise ProtocolViolation("a frame of an unknown kind")
         if tagged and kind in ("call", "result"):
-            parts[-1] = untagged(parts[-1])
+            parts[-1] = untag_value(parts[-1])
         if size > LARGE_BYTES and (weight := weight_of(parts)) > WEIGHT_CAP:
             raise too_heavy(weight)
         return reader(parts, size, weight)
@@ -317,14 +324,14 @@ class Channel:
             raise ProtocolViolation(f"variables of {size:,} bytes, at most {VARIABLES_LIMIT_BYTES:,} are allowed")
         return read_variables(parts[1])
 
-    def _failed(self, parts: list[Any], _size: int, _weight: int) -> FailedFrame:
-        told = _told(parts, 5)
+    def _failure(self, parts: list[Any], _size: int, _weight: int) -> FailedFrame:
+        told = _end_fields(parts, 5)
         if not all(_is_text(item) for item in told[:4]) or not _is_line(told[4]):
             raise ProtocolViolation("a failure that is not complete")
         return FailedFrame(*told)
 
-    def _stopped(self, parts: list[Any], _size: int, _weight: int) -> StoppedFrame:
-        told = _told(parts, 3)
+    def _stop(self, parts: list[Any], _size: int, _weight: int) -> StoppedFrame:
+        told = _end_fields(parts, 3)
         if told[0] not in ("cpu", "asked") or not _is_text(told[1]) or not _is_line(told[2]):
             raise ProtocolViolation("a stop that is not complete")
         return StoppedFrame(*told)
@@ -342,7 +349,7 @@ def _fits(kind: str | None, value: Any) -> bool:
     return kind is not None
 
 
-def _told(parts: list[Any], count: int) -> list[Any]:
+def _end_fields(parts: list[Any], count: int) -> list[Any]:
     told = parts[1] if len(parts) == 2 else None
     if type(told) is not list or len(cast("list[Any]", told)) != count:
         raise ProtocolViolation("an end that is not complete")

@@ -15,7 +15,7 @@ class ProtocolViolation(Exception):
     """The program's process sent bytes that our stubs never send; the text names the defect."""
 
 
-def parsed(data: bytes) -> tuple[list[Any], bool]:
+def parse_frame(data: bytes) -> tuple[list[Any], bool]:
     """Returns a frame as JSON, and True if its values may have tags. The text is freed before the tags are read."""
     try:
         text = decode(data) if len(data) > INTEGER_DIGITS_CAP else utf8_text(data)
@@ -37,17 +37,17 @@ def raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
     raws: list[str] = []
     start = 0
     for size in sizes:
-        raws.append(checked(lambda start=start, size=size: decode(view[start : start + size])))
+        raws.append(guard_read(lambda start=start, size=size: decode(view[start : start + size])))
         start += size
     return raws
 
 
-def untagged(value: Any) -> Any:
+def untag_value(value: Any) -> Any:
     """Returns the value that the tags stand for; a defect is a violation."""
-    return checked(lambda: untag(value))
+    return guard_read(lambda: untag(value))
 
 
-def checked(read: Callable[[], Any]) -> Any:
+def guard_read(read: Callable[[], Any]) -> Any:
     """Returns the value of `read()`; its ValueError, RecursionError or Unrepresentable becomes a violation."""
     try:
         return read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeGuard, cast
 
 from toolwire.sandbox.channel.frames import VariablesFrame
-from toolwire.sandbox.channel.parsing import ProtocolViolation, checked, parsed, too_heavy, untagged
+from toolwire.sandbox.channel.parsing import ProtocolViolation, guard_read, parse_frame, too_heavy, untag_value
 from toolwire.sandbox.channel.wire import WEIGHT_CAP, dump, weigh
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of
@@ -24,7 +24,7 @@ def read_variables(text: str) -> VariablesFrame:
     data = utf8_bytes(text)
     if (weight := weigh(data)) > WEIGHT_CAP:
         raise too_heavy(weight)
-    parts, _ = parsed(data)
+    parts, _ = parse_frame(data)
     if len(parts) != 3 or not all(map(_is_named, parts)):
         raise ProtocolViolation("variables that are not complete")
     values, functions, left_out = parts
@@ -32,7 +32,7 @@ def read_variables(text: str) -> VariablesFrame:
         raise ProtocolViolation("a function without its line")
     if not all(type(reason) is str and len(reason) <= _REASON_CAP for reason in left_out.values()):
         raise ProtocolViolation("a reason that is not text")
-    texts = {name: _text(value) for name, value in values.items()}
+    texts = {name: _variable_text(value) for name, value in values.items()}
     if bytes_of(texts) > VARIABLES_LIMIT_BYTES:
         raise ProtocolViolation(f"more than {VARIABLES_LIMIT_BYTES:,} bytes of variables")
     return VariablesFrame(texts, functions, left_out)
@@ -42,5 +42,5 @@ def _is_named(part: object) -> TypeGuard[dict[str, Any]]:
     return type(part) is dict and all(map(str.isidentifier, cast("dict[str, Any]", part)))
 
 
-def _text(value: Any) -> str:
-    return checked(lambda: dump(tag(untagged(value))))
+def _variable_text(value: Any) -> str:
+    return guard_read(lambda: dump(tag(untag_value(value))))

@@ -223,7 +223,7 @@ def _quick(payload: Any) -> str | None:
         return None
 
 
-def _refuse(value: Any) -> Any:
+def _refuse_type(value: Any) -> Any:
     raise Unrepresentable(f"a value of type {type(value).__name__}", path="")
 
 
@@ -231,14 +231,14 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-dump = dumper(_refuse)
+dump = dumper(_refuse_type)
 """Returns the JSON text of a value made of JSON types only."""
-dump_sorted = dumper(_refuse, sort_keys=True)
+dump_sorted = dumper(_refuse_type, sort_keys=True)
 """Works as `dump`, with the keys of objects in order: equal values give equal texts."""
 _CONTAINERS = frozenset({list, dict})
 
 
-def _bounded_integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     if len(digits) > INTEGER_DIGITS_CAP:
         raise ValueError(f"an integer of {len(digits):,} digits")
     return int(digits)
@@ -253,6 +253,6 @@ Raises:
     StopIteration: the text has no JSON value at that position.
 """
 _scan_bounded: _Scan = cast(
-    "Any", json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_integer)
+    "Any", json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_parse_integer)
 ).scan_once
 """Works as `scan`, for a host that has lifted Python's own bound on digits."""

@@ -47,7 +47,7 @@ the zygote's memory are copied after each fork.
 """
 
 
-class Kept(NamedTuple):
+class LockedChild(NamedTuple):
     """A locked child and the host's ends of its channel, two pipes: a third faster for a round trip than a socket."""
 
     process: int
@@ -103,7 +103,7 @@ class ForkServer:
         self._poll = select.poll()
         self._poll.register(control.fileno(), select.POLLIN)
         self._children: dict[int, tuple[int, Socket]] = {}
-        self._spares: deque[Kept] = deque()
+        self._spares: deque[LockedChild] = deque()
         self._may_spare = True
 
     def examine(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class ForkServer:
         self._rehearse()
         self._stage.play()
 
-    def _spare(self) -> Kept | None:
+    def _spare(self) -> LockedChild | None:
         """Returns a spare that still runs; the machine may have ended one for lack of memory."""
         while self._spares:
             spare = self._spares.popleft()
@@ -182,7 +182,7 @@ class ForkServer:
             spare.close()
         return None
 
-    def _make(self, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> Kept:
+    def _make(self, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> LockedChild:
         """Returns a child that takes these steps, or none, and then calls `play`, with our ends of its channel."""
         opened: list[int] = []
         try:
@@ -197,14 +197,14 @@ class ForkServer:
         finally:
             for descriptor in opened:
                 os.close(descriptor)
-        return Kept(process, reading, writing)
+        return LockedChild(process, reading, writing)
 
     def _try(
         self,
         attempts: Callable[[], Mapping[str, str]],
         layers: Collection[Layer],
         last: Callable[[], None],
-    ) -> self_test.Tried:
+    ) -> self_test.ChildReport:
         """Runs a child of the self-test. Like a program, it waits on its channel until its limits are set."""
 
         def play() -> None:
@@ -219,7 +219,7 @@ class ForkServer:
             os.write(kept.writing, b"{}")
         data = _read_all(kept.reading)
         kept.close()
-        return self_test.Tried(outcomes=json.loads(data or b"{}"), status=os.waitpid(kept.process, 0)[1])
+        return self_test.ChildReport(outcomes=json.loads(data or b"{}"), status=os.waitpid(kept.process, 0)[1])
 
     def _reap(self, pidfd: int) -> None:
         process, status = self._children.pop(pidfd)

@@ -66,13 +66,13 @@ class Stage:
     def take_signals(self) -> None:
         """Handles the signals that end a program. The zygote calls this; children inherit the handlers."""
 
-        def ended(number: int, frame: FrameType | None) -> None:
+        def handle_signal(number: int, frame: FrameType | None) -> None:
             if self._is_playing:
-                self._stopped(number, frame)
+                self._tell_stop(number, frame)
             os._exit(0)
 
         for number in (signal.SIGXCPU, signal.SIGTERM):
-            signal.signal(number, ended)
+            signal.signal(number, handle_signal)
 
     def play(self) -> None:
         """Waits for the start frame, runs its program, sends the outcome to the host, and waits to be ended."""
@@ -146,7 +146,7 @@ class Stage:
     def _execute(self, prepared: CompiledProgram) -> None:
         for name in (*self._tools.raises, *prepared.caught):
             if name not in self._names and not hasattr(builtins, name):
-                self._names[name] = self._exceptions.named(name)
+                self._names[name] = self._exceptions.exception_of(name)
         if self._kept is not None:
             self._kept.enter(self._names)
         try:
@@ -206,7 +206,7 @@ class Stage:
     def _unseen(self, error: BaseException) -> None:
         self._output.write(f"Task exception was never retrieved\n{tracebacks.tell(error).traceback}")
 
-    def _stopped(self, number: int, frame: FrameType | None) -> None:
+    def _tell_stop(self, number: int, frame: FrameType | None) -> None:
         """Handles SIGXCPU and the host's SIGTERM: sends the program's place. The caller ends the process."""
         if not self._wire.is_writing:
             self._output.flush()

@@ -58,11 +58,11 @@ def untag(value: Any) -> Any:
 def _tag(value: Any, path: str, depth: int) -> Any:
     kind = kind_of(value)
     if kind in _SCALARS:
-        return _bounded(value, path) if kind is int else value
+        return _check_integer(value, path) if kind is int else value
     if kind is float and math.isfinite(value):
         return value
     if kind is list:
-        return _items(value, path, depth)
+        return _tag_items(value, path, depth)
     if kind is dict and all(type(key) is str for key in value) and TAG not in value:
         inner = _inside(depth, path)
         return {key: _tag(item, f"{path}.{key}", inner) for key, item in value.items()}
@@ -75,7 +75,7 @@ def _inside(depth: int, path: str) -> int:
     return depth - 1
 
 
-def _bounded(number: int, path: str) -> int:
+def _check_integer(number: int, path: str) -> int:
     if not -_INT_LIMIT < number < _INT_LIMIT:
         raise NotData(f"an integer of more than 4,200 digits{_at(path)}")
     return number
@@ -91,17 +91,17 @@ def _special(value: Any, path: str, depth: int) -> Any:
         return {TAG: "Decimal", VALUE: _decimal_text(value, path)}
     if isinstance(value, set | frozenset):
         name = "frozenset" if isinstance(value, frozenset) else "set"
-        return {TAG: name, VALUE: _in_order(_items(cast("set[Any]", value), path, depth))}
+        return {TAG: name, VALUE: _in_order(_tag_items(cast("set[Any]", value), path, depth))}
     if isinstance(value, tuple):
-        return {TAG: "tuple", VALUE: _items(cast("tuple[Any, ...]", value), path, depth)}
+        return {TAG: "tuple", VALUE: _tag_items(cast("tuple[Any, ...]", value), path, depth)}
     if isinstance(value, Mapping):
         return _mapping(cast("Mapping[Any, Any]", value), path, depth)
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int):
-        return _bounded(int(value), path)
+        return _check_integer(int(value), path)
     if isinstance(value, _AS_LIST):
-        return _items(cast("Iterable[Any]", value), path, depth)
+        return _tag_items(cast("Iterable[Any]", value), path, depth)
     return _record(value, path, depth)
 
 
@@ -114,10 +114,10 @@ def _record(value: Any, path: str, depth: int) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _mapping(fields, path, depth)
-    raise NotData(f"{_named(value)}{_at(path)}")
+    raise NotData(f"{_type_name(value)}{_at(path)}")
 
 
-def _items(values: Iterable[Any], path: str, depth: int) -> list[Any]:
+def _tag_items(values: Iterable[Any], path: str, depth: int) -> list[Any]:
     inner = _inside(depth, path)
     return [_tag(item, f"{path}[{place}]", inner) for place, item in enumerate(values)]
 
@@ -142,7 +142,7 @@ def _decimal_text(value: Decimal, path: str) -> str:
     return text
 
 
-def _named(value: Any) -> str:
+def _type_name(value: Any) -> str:
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 

@@ -94,10 +94,10 @@ def warm_up() -> list[str]:
     time.tzset()
     time.localtime()
     for name, source in SAMPLES.items():
-        if not _run(source):
+        if not _run_sample(source):
             missed.append(name)
     for source in FAILURES:
-        _run(source)
+        _run_sample(source)
     sys.path_importer_cache.clear()
     return missed
 
@@ -133,7 +133,7 @@ def _import(name: str) -> bool:
     return True
 
 
-def _run(source: str) -> bool:
+def _run_sample(source: str) -> bool:
     """Runs a sample as a child would; returns True if it finished."""
     written: list[bytes] = []
     _rehearsal(source, written)()

@@ -172,7 +172,7 @@ def _quick(payload: Any) -> str | None:
         return None
 
 
-def _refuse(value: Any) -> Any:
+def _refuse_type(value: Any) -> Any:
     raise NotData(f"a value of type {type(value).__name__}")
 
 
@@ -181,7 +181,7 @@ def _make_dump() -> Callable[[Any], str]:
     quote = getattr(json.encoder, "c_encode_basestring", None)
     if make is None or quote is None:
         return json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
-    encoder = make(None, _refuse, quote, None, ":", ",", False, False, False)
+    encoder = make(None, _refuse_type, quote, None, ":", ",", False, False, False)
     join = "".join
     return lambda value: join(encoder(value, 0))
 

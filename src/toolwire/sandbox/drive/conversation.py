@@ -24,7 +24,7 @@ from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
 Effect = ProgramCall | CallFrame | DropFrame | WakeFrame | bytes
 """The drive's next step, if the program is not over.
 
-- `ProgramCall`: make the call, and pass its outcome to `answered`.
+- `ProgramCall`: make the call, and pass its outcome to `answer_call`.
 - `CallFrame`: read nothing until a call has ended, and then take this frame again: its arguments have no room yet.
 - `DropFrame`: the program no longer waits for this call.
 - `WakeFrame`: call `woke` after so many seconds; it replaces an earlier one.
@@ -49,7 +49,7 @@ class Conversation:
             live.program.tools, live.limits, resumable=replay is not None, has_variables=has_variables
         )
         if replay is not None:
-            live.replaying = Replaying(replay, self._recorded_frame, self.channel.batch, self.channel.woke(0))
+            live.replaying = Replaying(replay, self._frame_of_record, self.channel.batch, self.channel.woke(0))
         self.fatal: BaseException | None = None
         """An exception that ended the program and that the run raises to its caller."""
 
@@ -61,7 +61,7 @@ class Conversation:
         """
         live = self._live
         options = _start_options(live.program)
-        live.started_running(self._clock())
+        live.start_clock(self._clock())
         first = self.channel.start(live.program.source, options)
         return first if live.replaying is None else first + live.replaying.begin()
 
@@ -73,17 +73,17 @@ class Conversation:
                 return b""
             if frame.weight > LIGHT_BYTES and not live.reserve(frame):
                 return frame
-            call = live.called(frame, self._clock())
+            call = live.begin_call(frame, self._clock())
             if call is not None and not frame.is_withdrawn:
                 return call
             if frame.is_withdrawn:
-                self._noted(lambda: live.withdrawn(frame.ordinal, self._clock()))
+                self._run_note(lambda: live.withdraw_call(frame.ordinal, self._clock()))
             live.release(frame.ordinal)
             return self._go_on()
         if type(frame) is WakeFrame:
             return frame
         if type(frame) is DropFrame:
-            self._noted(lambda: live.dropped(frame.ordinal, self._clock(), is_left=frame.is_left))
+            self._run_note(lambda: live.drop_call(frame.ordinal, self._clock(), is_left=frame.is_left))
             return frame
         if type(frame) is WaitFrame:
             live.waits(frame, self._clock())
@@ -91,21 +91,21 @@ class Conversation:
         live.take(frame)
         return b""
 
-    def answered(self, ordinal: int, answer: Answer | Parked) -> Effect:
+    def answer_call(self, ordinal: int, answer: Answer | Parked) -> Effect:
         """Notes how a call ended."""
         live = self._live
         if isinstance(answer, Answer) and answer.ends:
             # A resumable program's record keeps the call as unanswered: a replay makes it once more, and ends there.
-            live.ended_by(ordinal, answer, self._clock())
+            live.end_at_call(ordinal, answer, self._clock())
             return b""
         if live.replaying is not None:
-            self._noted(lambda: live.settled(ordinal, answer, self._clock()))
+            self._run_note(lambda: live.settle_call(ordinal, answer, self._clock()))
             return self._go_on()
         if isinstance(answer, Unanswered):
             answer = only_answer(answer)
         frame = self._answer_frame(ordinal, answer)
         # Noted before the program reads it: a program that does not read must not stop its own clock.
-        return frame if live.answered(ordinal, answer, self._clock()) else b""
+        return frame if live.note_answer(ordinal, answer, self._clock()) else b""
 
     def woke(self, number: int) -> Effect:
         """Notes that the time of a `WakeFrame` is over."""
@@ -135,14 +135,14 @@ class Conversation:
         seconds = live.replaying.patience()
         return b"" if seconds is None else WakeFrame(0, seconds)
 
-    def _noted(self, note: Callable[[], None]) -> None:
+    def _run_note(self, note: Callable[[], None]) -> None:
         """Runs a step that may write the record; the run raises the exceptions of that step."""
         try:
             note()
         except BaseException as error:  # noqa: BLE001 - the run raises it
             self.end_by(error)
 
-    def _recorded_frame(self, one: Recorded) -> bytes:
+    def _frame_of_record(self, one: Recorded) -> bytes:
         return self._answer_frame(one.ordinal, only_answer(one.answer), one.elapsed_s, one.at)
 
     def _answer_frame(self, ordinal: int, answer: Answer, *times: float) -> bytes:
@@ -182,7 +182,7 @@ def _start_options(program: Program) -> dict[str, Any]:
     """Returns the options that the child needs besides the source."""
     limits, replay = program.limits, program.replay
     options: dict[str, Any] = {
-        "tools": [_described(tool) for tool in program.tools],
+        "tools": [_tool_fields(tool) for tool in program.tools],
         "source_checks": program.source_checks,
         "result_bytes": limits.result_bytes,
         "call_bytes": limits.call_bytes,
@@ -201,7 +201,7 @@ def _start_options(program: Program) -> dict[str, Any]:
     return options
 
 
-def _described(tool: ProgramTool) -> list[Any]:
+def _tool_fields(tool: ProgramTool) -> list[Any]:
     for name in (tool.program_name, *(parameter.program_name for parameter in tool.parameters)):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise DefinitionError(

@@ -2,7 +2,7 @@
 
 - A call from plain code is answered in the drive's thread: one read, the tool, one write.
 - Calls from async code go to workers, so that they run side by side.
-- A call that is answered later (`Answering`) takes no thread. Its answer is written where its future is resolved.
+- A call that is answered later (`CallHandlers`) takes no thread. Its answer is written where its future is resolved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolwire.sandbox.drive.outbox import CLOSED, Outbox
 from toolwire.sandbox.drive.waker import Waker
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
-from toolwire.sandbox.runner import Answering, LaterAnswer
+from toolwire.sandbox.runner import CallHandlers, LaterAnswer
 from toolwire.vocabulary.texts.counting import count_of
 
 READ_BYTES = 65_536
@@ -46,7 +46,7 @@ class Drive:
         self._live = live
         self._child = child
         self._reading, self._writing = child.reader.fileno(), child.writer.fileno()
-        self._call, self._start = (call.answer, call.start) if isinstance(call, Answering) else (call, None)
+        self._call, self._start = (call.answer, call.start) if isinstance(call, CallHandlers) else (call, None)
         self._later: dict[int, Callable[[], None]] = {}
         """By ordinal, the functions that cancel the calls which are answered later and have not ended."""
         self._callers = callers
@@ -248,7 +248,7 @@ class Drive:
         if isinstance(outcome, BaseException):
             self._conversation.end_by(outcome)
         else:
-            self._carry_out(self._conversation.answered(ordinal, outcome))
+            self._carry_out(self._conversation.answer_call(ordinal, outcome))
         if self._live.is_over and not self._live.is_asked_where:
             # Another thread may be waiting.
             self.stop()

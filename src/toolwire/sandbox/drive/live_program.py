@@ -92,7 +92,7 @@ class LiveProgram:
         """True if one of the host's clocks has run out, so that the program is asked for its place."""
         return self.stop in ("timeout_program", "deadline")
 
-    def started_running(self, now: float) -> None:
+    def start_clock(self, now: float) -> None:
         """Starts the program's clock."""
         self._running_since = now
 
@@ -135,7 +135,7 @@ class LiveProgram:
         with self._lock:
             self.weights.pop(ordinal, None)
 
-    def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
+    def begin_call(self, frame: CallFrame, now: float) -> ProgramCall | None:
         """Returns the call to make; None when its answer is recorded, or when the program is over."""
         if self.is_over:
             # Several calls can come in one piece; those after the one that ended the program do not count.
@@ -194,16 +194,16 @@ class LiveProgram:
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
 
-    def settled(self, ordinal: int, answer: Answer | Parked, now: float) -> None:
+    def settle_call(self, ordinal: int, answer: Answer | Parked, now: float) -> None:
         """Notes how a resumable program's call ended, and queues its answer. Raises what `on_recorded` raises."""
         if self.replaying is None or self.is_over:
             return
         if isinstance(answer, Unanswered):
-            self.replaying.parked(ordinal, now)
+            self.replaying.park_call(ordinal, now)
             self._close(ordinal, "parked", now)
         else:
-            self.replaying.settled(ordinal, answer, now)
-            self.answered(ordinal, answer, now)
+            self.replaying.settle_call(ordinal, answer, now)
+            self.note_answer(ordinal, answer, now)
 
     def next(self, now: float) -> bytes:
         """Returns the bytes to send to a resumable program now. Suspends the program if only people can bring it
@@ -220,25 +220,25 @@ class LiveProgram:
             self.give_up("suspended")
         return data
 
-    def answered(self, ordinal: int, answer: Answer, now: float) -> bool:
+    def note_answer(self, ordinal: int, answer: Answer, now: float) -> bool:
         """Notes the answer; returns False when the program no longer waits for it."""
         return self._close(ordinal, "answered" if answer.error is None else "failed", now)
 
-    def ended_by(self, ordinal: int, answer: Answer, now: float) -> None:
+    def end_at_call(self, ordinal: int, answer: Answer, now: float) -> None:
         """Ends the program at one of its calls, also if it no longer waits for that call."""
         self._close(ordinal, "answered", now)
         self.give_up("finished", answer.ends)
 
-    def dropped(self, ordinal: int, now: float, *, is_left: bool = False) -> None:
+    def drop_call(self, ordinal: int, now: float, *, is_left: bool = False) -> None:
         """Notes that the program no longer waits for a call. Raises what `on_recorded` raises."""
         if self.replaying is not None and not self.is_over:
-            self.replaying.dropped(ordinal, now)
+            self.replaying.drop_call(ordinal, now)
         self._close(ordinal, "cancelled" if is_left else "dropped", now)
 
-    def withdrawn(self, ordinal: int, now: float) -> None:
-        """Notes that a call is not made: the program gave it up before it sent it. Raises as `dropped`."""
+    def withdraw_call(self, ordinal: int, now: float) -> None:
+        """Notes that a call is not made: the program gave it up before it sent it. Raises as `drop_call`."""
         if self.replaying is not None and not self.is_over:
-            self.replaying.dropped(ordinal, now)
+            self.replaying.drop_call(ordinal, now)
         self._close(ordinal, "not_started", now)
 
     def overdue(self, now: float) -> ProgramStatus | None:
@@ -265,13 +265,13 @@ class LiveProgram:
                 record.duration_ms = (now - made_at) * 1000
             self._open.clear()
             self._parked.clear()
-        completed = {one.ordinal: one.completed for one in self.recorded}
+        completed = {one.ordinal: one.completed for one in self.replay_records}
         for record in self._calls if completed else ():
             record.completed = completed.get(record.ordinal, 0)
         return tuple(self._calls)
 
     @property
-    def recorded(self) -> tuple[Recorded, ...]:
+    def replay_records(self) -> tuple[Recorded, ...]:
         """The records that the next attempt is compared with."""
         return self.replaying.records if self.replaying is not None else ()
 
@@ -279,7 +279,7 @@ class LiveProgram:
         """Returns True if the call must not be made: it is recorded, or it differs from the recorded one."""
         record.arguments_digest = frame.arguments_digest
         try:
-            known = replaying.made(frame, record.tool, record.arguments_digest, now)
+            known = replaying.match_call(frame, record.tool, record.arguments_digest, now)
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
             return True
@@ -297,7 +297,7 @@ class LiveProgram:
     def _end(self, frame: ResultFrame | FailedFrame) -> None:
         try:
             if self.replaying is not None:
-                self.replaying.ended()
+                self.replaying.check_end()
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
         with self._lock:

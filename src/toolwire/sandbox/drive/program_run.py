@@ -13,7 +13,7 @@ from toolwire.sandbox.drive.drive import Call, Drive
 from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
-from toolwire.sandbox.outcome import compose, not_started, oversize, refusal
+from toolwire.sandbox.outcome import compose, not_started, oversize, source_error
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import Flag
@@ -61,7 +61,7 @@ class ProgramRun:
             require(program, self._isolation)
             self._drive = Drive(live, child, call, callers)
             self._drive.run()
-            end = (child.killed() if live.end is not None else None) or child.exit(forked.EXIT_TIMEOUT_S)
+            end = (child.exit_after_kill() if live.end is not None else None) or child.exit(forked.EXIT_TIMEOUT_S)
             return compose(live, end, self._isolation, _clock())
         finally:
             child.close()
@@ -79,7 +79,7 @@ class ProgramRun:
         """Returns the result of a program that was stopped, although a tool still holds its thread. Raises as `run`."""
         if self._drive is not None:
             self._drive.raise_fatal()
-        end = self._child.killed() if self._child is not None else None
+        end = self._child.exit_after_kill() if self._child is not None else None
         return compose(self._live, end, self._isolation, _clock())
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class ProgramRun:
         try:
             self._place.result(max(until - _clock(), 0.0))
         except concurrent.futures.TimeoutError:
-            raise self._places.overloaded() from None
+            raise self._places.overload_error() from None
 
 
 def watch(driving: Future[ProgramResult], run: ProgramRun, cancel: Flag | None) -> ProgramResult:
@@ -115,7 +115,7 @@ def _refused(program: Program) -> ProgramError | None:
     """Returns the reason not to start the program; None when it may start."""
     error = oversize(program)
     if error is None and (refusals := check_source(program)):
-        error = refusal(program, refusals)
+        error = source_error(program, refusals)
     return error
 
 

@@ -91,7 +91,7 @@ class Replaying:
         with self._lock:
             return self._next_batch()
 
-    def made(self, frame: CallFrame, tool: str, digest: str, now: float) -> Recorded | None:
+    def match_call(self, frame: CallFrame, tool: str, digest: str, now: float) -> Recorded | None:
         """Notes a call. Returns its record if it was answered or dropped before, None if it must be made.
 
         Raises:
@@ -137,7 +137,7 @@ class Replaying:
             self._elapsed_s = max(self._elapsed_s, frame.now_s)
             self._wait(now, frame.until_s)
 
-    def settled(self, ordinal: int, answer: Answer, now: float) -> None:
+    def settle_call(self, ordinal: int, answer: Answer, now: float) -> None:
         """Notes an answer; ignores it if the program no longer waits for it."""
         with self._lock:
             if ordinal not in self._open:
@@ -155,7 +155,7 @@ class Replaying:
             self._note(record)
             self._order.append(record)
 
-    def parked(self, ordinal: int, now: float) -> None:
+    def park_call(self, ordinal: int, now: float) -> None:
         """Notes that a call waits for a person."""
         with self._lock:
             if ordinal in self._open:
@@ -163,7 +163,7 @@ class Replaying:
                 self._parked.add(ordinal)
                 self._note(replace(self._records[ordinal], elapsed_s=self._advance(now)))
 
-    def dropped(self, ordinal: int, now: float) -> None:
+    def drop_call(self, ordinal: int, now: float) -> None:
         """Notes that the program gave a call up."""
         with self._lock:
             self._given_up.discard(ordinal)
@@ -213,7 +213,7 @@ class Replaying:
             is_idle = self._waiting is not None and self._sent == len(self._order)
             return is_idle and bool(self._parked) and not self._open
 
-    def ended(self) -> None:
+    def check_end(self) -> None:
         """Checks the record when the program has come to its own end.
 
         Raises:

@@ -64,7 +64,7 @@ def is_missing(value: object) -> bool:
     return type(value).__name__ in _MISSING
 
 
-def listed(value: Any) -> Any:
+def read_iterator(value: Any) -> Any:
     """Returns the list of an iterator such as `map`; any other value unchanged. It runs the code of the iterator.
 
     Raises:

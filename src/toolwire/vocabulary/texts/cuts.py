@@ -8,14 +8,14 @@ def cut_text(text: str, limit_bytes: int) -> str:
 
     It cuts between characters.
     """
-    kept = kept_text(text, limit_bytes)
+    kept = fit_text(text, limit_bytes)
     if kept is text:
         return text
     kept_bytes, total_bytes = (len(part.encode("utf-8", "replace")) for part in (kept, text))
     return f"{kept}\n[cut: the first {kept_bytes:,} of {total_bytes:,} bytes are shown]"
 
 
-def kept_text(text: str, limit_bytes: int) -> str:
+def fit_text(text: str, limit_bytes: int) -> str:
     """Returns the text if its UTF-8 form fits, else the part of its beginning that fits."""
     if len(text) * 4 <= limit_bytes:
         return text
@@ -30,7 +30,7 @@ def page_of(text: str, offset: int, limit_bytes: int) -> str:
     reading always reaches the end.
     """
     rest = text[offset : offset + limit_bytes]
-    length = len(kept_text(rest, limit_bytes)) or 1
+    length = len(fit_text(rest, limit_bytes)) or 1
     if offset + length < len(text):
         line_end = rest.rfind("\n", 0, length) + 1
         if line_end > length // 2:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from toolwire.vocabulary.blocks import ContentBlock, is_media, shown
+from toolwire.vocabulary.blocks import ContentBlock, block_for_model, is_media
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
@@ -19,18 +19,18 @@ _HIDDEN = re.compile(r"[\0-\b\v-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2
 
 def html_table(rows: Iterable[Sequence[object]], *, head: Sequence[str] = ()) -> str:
     """Returns the rows as a table. The first cell of a row is its heading if the table has no `head`."""
-    titles = "".join(f"<th>{_cut(title)}</th>" for title in head)
+    titles = "".join(f"<th>{_cell_text(title)}</th>" for title in head)
     lines = [f"<tr>{titles}</tr>"] if head else []
     for first, *others in rows:
         kind = "td" if head else "th"
         cells = "".join(f"<td>{html_text(value)}</td>" for value in others)
-        lines.append(f"<tr><{kind}>{_cut(first)}</{kind}>{cells}</tr>")
+        lines.append(f"<tr><{kind}>{_cell_text(first)}</{kind}>{cells}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
 
 def html_text(value: object) -> str:
     """Returns the value's text, with its line breaks and spaces."""
-    return f"<pre>{_cut(value)}</pre>"
+    return f"<pre>{_cell_text(value)}</pre>"
 
 
 def html_images(blocks: Iterable[ContentBlock]) -> str:
@@ -44,19 +44,19 @@ def html_images(blocks: Iterable[ContentBlock]) -> str:
 def _image(block: ContentBlock) -> str:
     if not is_media(block):
         return ""
-    source = cast("Any", shown(block))["source"]
+    source = cast("Any", block_for_model(block))["source"]
     if source["type"] != "base64" or not source["media_type"].startswith("image/"):
         return ""
-    return f'<img src="{_escaped("data:{media_type};base64,{data}".format(**source))}" style="max-width: 100%">'
+    return f'<img src="{_escape_text("data:{media_type};base64,{data}".format(**source))}" style="max-width: 100%">'
 
 
-def _cut(value: object) -> str:
+def _cell_text(value: object) -> str:
     text = str(value)
     left = len(text) - CELL_LIMIT
-    return _escaped(text if left <= 0 else f"{text[:CELL_LIMIT]}... {count_of(left, 'more character')}")
+    return _escape_text(text if left <= 0 else f"{text[:CELL_LIMIT]}... {count_of(left, 'more character')}")
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     from html import escape
 
     return escape(_HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", encodable_text(text)))

@@ -22,7 +22,7 @@ _BECOME_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
-def normalized(form: Form, text: str) -> str:
+def normalize_text(form: Form, text: str) -> str:
     """Returns the text in a normal form."""
     if text.isascii():
         return text

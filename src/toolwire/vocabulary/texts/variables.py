@@ -59,7 +59,7 @@ def with_change(variables: Variables, change: VariablesChange) -> dict[str, str]
     return {name: text for name, text in variables.items() if name not in change.removed} | dict(change.set)
 
 
-def joined_changes(changes: Iterable[VariablesChange]) -> VariablesChange:
+def join_changes(changes: Iterable[VariablesChange]) -> VariablesChange:
     """Returns one change in place of several, in their order."""
     new, removed = dict[str, str](), dict[str, None]()
     for change in changes:

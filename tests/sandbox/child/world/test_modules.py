@@ -17,7 +17,7 @@ from tests.sandbox.programs import TOOLS, Runner, answer, parameter
 from toolwire import ConfigurationError, Session, ToolRegistry
 from toolwire.sandbox.child.world import dates
 from toolwire.sandbox.host import Sandbox
-from toolwire.sandbox.program import Program, ProgramTool, checked_modules
+from toolwire.sandbox.program import Program, ProgramTool, require_modules
 from toolwire.sandbox.report import ProgramResult
 from toolwire.vocabulary.calls import MORE_MODULES, PROGRAM_MODULES
 
@@ -25,7 +25,7 @@ NARROW = ("json", "math")
 
 
 def narrowed(sandbox: Sandbox, source: str, *, source_checks: bool = True) -> ProgramResult:
-    modules = checked_modules(NARROW)
+    modules = require_modules(NARROW)
     return sandbox.run(Program(source=source, tools=TOOLS, modules=modules, source_checks=source_checks), answer)
 
 
@@ -240,9 +240,9 @@ def test_an_unknown_module_is_the_hosts_mistake(names: Any, message: str) -> Non
 
 
 def test_modules_come_in_their_usual_order_once_and_none_means_all() -> None:
-    assert checked_modules(["re", "math", "re"]) == ("math", "re", "asyncio")
-    assert checked_modules([]) == ("asyncio",)
-    assert checked_modules(None) == PROGRAM_MODULES
+    assert require_modules(["re", "math", "re"]) == ("math", "re", "asyncio")
+    assert require_modules([]) == ("asyncio",)
+    assert require_modules(None) == PROGRAM_MODULES
 
 
 def test_fewer_modules_can_be_given_for_a_program_a_registry_and_a_session() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, are_same_arguments, arguments_text
-from toolwire.protocols.native.fields import field as value_of
+from toolwire.protocols.native.fields import field_in as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall

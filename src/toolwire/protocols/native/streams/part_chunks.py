@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, present
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.fields import field_in, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
@@ -47,7 +47,7 @@ class PartAssembly(Assembly):
         blocked = word_in(inner(piece, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
         if blocked:
             self._rest["promptFeedback"] = {"blockReason": blocked}
-        if error := field(piece, "error"):
+        if error := field_in(piece, "error"):
             self._rest["error"] = error
         if blocked or error or word_in(candidate, "finish_reason", "finishReason"):
             self.is_ended = True
@@ -65,7 +65,7 @@ class PartAssembly(Assembly):
             key = len(self._parts)
             yield from self.live.start(key, name=call.name, id=call.id)
             yield from self.live.end(key, call)
-        elif not field(part, "thought") and (text := text_in(part, "text")):
+        elif not field_in(part, "thought") and (text := text_in(part, "text")):
             yield TextDelta(text=text)
 
 
@@ -74,7 +74,7 @@ def call_in(part: Any) -> WrittenCall | None:
     call = inner(part, "function_call", "functionCall")
     if not call:
         return None
-    arguments = field(call, "args")
+    arguments = field_in(call, "args")
     return WrittenCall(
         name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
     )
@@ -82,6 +82,6 @@ def call_in(part: Any) -> WrittenCall | None:
 
 def word_in(value: Any, *names: str) -> str:
     """Returns the word of the first of these names that is present. Empty if none is."""
-    found = field(value, *names)
+    found = field_in(value, *names)
     # An SDK enum is a str by value, but str() of it gives another text.
     return str(getattr(found, "value", found)) if isinstance(found, str) else ""

@@ -108,7 +108,7 @@ MISTAKES: tuple[Mistake, ...] = (
         pattern=r"'NoneType' object",
         text="The value is None: the function or lookup that gave it found nothing. Check for None first.",
     ),
-    Mistake(name="misspelt_key", error="KeyError", pattern=r"^'(.*)'$", text=scene.key),
+    Mistake(name="misspelt_key", error="KeyError", pattern=r"^'(.*)'$", text=scene.missing_key),
     Mistake(name="index_out_of_range", error="IndexError", pattern=r"index out of range", text=scene.length),
     Mistake(
         name="text_as_object",
@@ -141,7 +141,10 @@ MISTAKES: tuple[Mistake, ...] = (
         text="A {0} cannot be a key or a set's member. Use a tuple, or text such as `json.dumps(value)`.",
     ),
     Mistake(
-        name="module_called", error="TypeError", pattern=r"'module' object is not callable", text=scene.called_module
+        name="module_called",
+        error="TypeError",
+        pattern=r"'module' object is not callable",
+        text=scene.module_as_function,
     ),
     Mistake(
         name="module_as_value",
@@ -260,7 +263,7 @@ def hint(error: BaseException, scene: Scene) -> str:
         if kinds.isdisjoint(mistake.error.split()):
             continue
         found = re.search(mistake.pattern, message, re.DOTALL)
-        text = "" if found is None else _text(mistake.text, found, scene)
+        text = "" if found is None else _mistake_text(mistake.text, found, scene)
         if text:
             return text
     return ""
@@ -286,7 +289,7 @@ def _assigns(code: CodeType, name: str) -> bool:
     )
 
 
-def _text(text: Text, found: re.Match[str], scene: Scene) -> str:
+def _mistake_text(text: Text, found: re.Match[str], scene: Scene) -> str:
     if callable(text):
         return text(found, scene)
     return text.format(*found.groups(), **found.groupdict())

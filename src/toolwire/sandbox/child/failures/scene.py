@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, cast
 
-from ..world.imports import MODULES, listed
+from ..world.imports import MODULES, list_modules
 from .nearest import nearest
 from .nearest_name import nearest_name
 
@@ -72,7 +72,7 @@ def constant(found: re.Match[str], _: Scene) -> str:
 
 def elsewhere(found: re.Match[str], scene: Scene) -> str:
     if found[1] in MODULES and found[1] not in scene.modules:
-        return f"This program may not use `{found[1]}`. It may use {listed(scene.modules)}."
+        return f"This program may not use `{found[1]}`. It may use {list_modules(scene.modules)}."
     meant = _ELSEWHERE.get(found[1])
     return f"`{found[1]}` is not available in a program. {meant}" if meant else ""
 
@@ -80,7 +80,7 @@ def elsewhere(found: re.Match[str], scene: Scene) -> str:
 def holder(found: re.Match[str], scene: Scene) -> str:
     if found[1] not in _HOLDERS or not scene.signatures:
         return ""
-    return f"Tools are called by their plain names, without `{found[1]}.`: {_tools(scene)}."
+    return f"Tools are called by their plain names, without `{found[1]}.`: {_list_tools(scene)}."
 
 
 def tool(found: re.Match[str], scene: Scene) -> str:
@@ -99,7 +99,7 @@ def member(found: re.Match[str], scene: Scene) -> str:
 def group(found: re.Match[str], scene: Scene) -> str:
     members = [text for name, text in scene.signatures.items() if name.startswith(f"{found[1]}_")]
     if members and re.search(rf"(?<![\w.]){re.escape(found[1])}\s*[.(]", scene.line):
-        return f"There is no tool `{found[1]}`. Call one of its tools: {_listed(members)}."
+        return f"There is no tool `{found[1]}`. Call one of its tools: {_list_signatures(members)}."
     return ""
 
 
@@ -131,7 +131,7 @@ def _can_stand_for(value: Any, name: str, scene: Scene) -> bool:
 
 def no_such_name(found: re.Match[str], scene: Scene) -> str:
     if re.search(rf"(?<![\w.]){re.escape(found[1])}\s*\(", scene.line) and scene.signatures:
-        return f"There is no tool `{found[1]}`. The tools are {_tools(scene)}."
+        return f"There is no tool `{found[1]}`. The tools are {_list_tools(scene)}."
     return ""
 
 
@@ -151,7 +151,7 @@ def _subscript(scene: Scene) -> tuple[str, Any]:
     return "", None
 
 
-def key(found: re.Match[str], scene: Scene) -> str:
+def missing_key(found: re.Match[str], scene: Scene) -> str:
     name, value = _subscript(scene)
     if not isinstance(value, dict):
         return ""
@@ -181,7 +181,7 @@ def attribute(found: re.Match[str], scene: Scene) -> str:
     return f"Did you mean `{found[1]}.{close}`?" if close else f"`{found[1]}` has no `{found[2]}`."
 
 
-def called_module(_: re.Match[str], scene: Scene) -> str:
+def module_as_function(_: re.Match[str], scene: Scene) -> str:
     name = next((name for name in scene.modules if re.search(rf"(?<![\w.]){name}\s*\(", scene.line)), "")
     if not name:
         return ""
@@ -242,11 +242,11 @@ def foreign_word(_: re.Match[str], scene: Scene) -> str:
     return f"`{word}` is not Python; write {f'`{meant[word]}`' if word in meant else '`name = value`'}."
 
 
-def _tools(scene: Scene) -> str:
-    return _listed(list(scene.signatures.values()))
+def _list_tools(scene: Scene) -> str:
+    return _list_signatures(list(scene.signatures.values()))
 
 
-def _listed(signatures: list[str]) -> str:
+def _list_signatures(signatures: list[str]) -> str:
     shown = [f"`{signature}`" for signature in signatures[:_SHOWN_TOOLS]]
     more = len(signatures) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -13,7 +13,7 @@ _TEXT_CHARACTERS = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ErrorText:
     """An exception in text form."""
 
     type: str
@@ -34,12 +34,12 @@ def lines_of(source: str) -> list[str]:
     return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def tell(error: BaseException) -> Told:
+def tell(error: BaseException) -> ErrorText:
     """Returns the exception with its causes, and the innermost program line that it came through."""
     told = traceback.TracebackException.from_exception(error, capture_locals=False)
     line = _keep_program(told, set()) or (error.lineno if isinstance(error, SyntaxError) else None)
-    text = _shortened("".join(told.format()))
-    return Told(type=type(error).__name__, message=_message(error), traceback=text, line=line)
+    text = _shorten_middle("".join(told.format()))
+    return ErrorText(type=type(error).__name__, message=_message(error), traceback=text, line=line)
 
 
 def tell_place(frame: FrameType | None) -> tuple[str, int | None]:
@@ -49,7 +49,7 @@ def tell_place(frame: FrameType | None) -> tuple[str, int | None]:
     _filter(stack)
     if not stack:
         return "", None
-    return _shortened(_HEADER + "".join(stack.format())), stack[-1].lineno
+    return _shorten_middle(_HEADER + "".join(stack.format())), stack[-1].lineno
 
 
 def program_frames(error: BaseException) -> list[FrameType]:
@@ -87,12 +87,12 @@ def _filter(stack: traceback.StackSummary) -> None:
 
 def _message(error: BaseException) -> str:
     try:
-        return _shortened(str(error))
+        return _shorten_middle(str(error))
     except BaseException:  # noqa: BLE001 - the program's own __str__ may do anything
         return ""
 
 
-def _shortened(text: str) -> str:
+def _shorten_middle(text: str) -> str:
     if len(text) <= _TEXT_CHARACTERS:
         return text
     half = _TEXT_CHARACTERS // 2

@@ -33,12 +33,12 @@ _FOLDER = Path("/toolwire-self-test")
 def own_state() -> dict[str, Outcome]:
     """Returns the child's own state, as the kernel reports it."""
     death = ctypes.c_int()
-    syscalls.call("prctl", _PR_GET_PDEATHSIG, ctypes.addressof(death))
+    syscalls.make_call("prctl", _PR_GET_PDEATHSIG, ctypes.addressof(death))
     return {
         "capabilities": _capabilities(),
-        "no_new_privs": str(syscalls.call("prctl", _PR_GET_NO_NEW_PRIVS)),
+        "no_new_privs": str(syscalls.make_call("prctl", _PR_GET_NO_NEW_PRIVS)),
         "death with the zygote": str(death.value),
-        "dumpable": str(syscalls.call("prctl", _PR_GET_DUMPABLE)),
+        "dumpable": str(syscalls.make_call("prctl", _PR_GET_DUMPABLE)),
         "environment": "not empty" if os.environ else "empty",
     }
 
@@ -77,7 +77,7 @@ def surroundings() -> dict[str, Outcome]:
 def like_a_program() -> dict[str, Outcome]:
     """Tries a hostile program's usual first steps, and a few calls that must have other outcomes than EPERM."""
     return {name: _outcome(attempt) for name, attempt in FORBIDDEN.items()} | {
-        "start a thread": _outcome(lambda: syscalls.call("clone3", 0, 0)),
+        "start a thread": _outcome(lambda: syscalls.make_call("clone3", 0, 0)),
         "ask for the parent": "done" if os.getppid() >= 0 else "refused",
         "memory beyond the limit": _outcome(_take_memory),
     }
@@ -85,7 +85,7 @@ def like_a_program() -> dict[str, Outcome]:
 
 def trace() -> None:
     """Makes the last attempt of a child: the filter kills the child for it."""
-    syscalls.call("ptrace", _PTRACE_TRACEME)
+    syscalls.make_call("ptrace", _PTRACE_TRACEME)
 
 
 def _outcome(attempt: Callable[[], object]) -> Outcome:
@@ -101,7 +101,7 @@ def _outcome(attempt: Callable[[], object]) -> Outcome:
 def _capabilities() -> str:
     header = ctypes.create_string_buffer(struct.pack("@Ii", _CAPABILITIES_VERSION, 0))
     data = ctypes.create_string_buffer(struct.calcsize("@6I"))
-    syscalls.call("capget", ctypes.addressof(header), ctypes.addressof(data))
+    syscalls.make_call("capget", ctypes.addressof(header), ctypes.addressof(data))
     return "some" if any(data.raw) else "none"
 
 

@@ -31,7 +31,7 @@ class Rights:
 def abi() -> int:
     """Returns this kernel's version of Landlock; 0 if it is absent, switched off or refused."""
     try:
-        return syscalls.call("landlock_create_ruleset", 0, 0, _VERSION_FLAG)
+        return syscalls.make_call("landlock_create_ruleset", 0, 0, _VERSION_FLAG)
     except OSError:
         return 0
 
@@ -53,7 +53,7 @@ def make_ruleset(version: int, descriptor: int) -> bool:
     taken = rights(version)
     attributes = _Attributes(taken.files, taken.network, taken.scopes)
     try:
-        made = syscalls.call("landlock_create_ruleset", ctypes.addressof(attributes), taken.size, 0)
+        made = syscalls.make_call("landlock_create_ruleset", ctypes.addressof(attributes), taken.size, 0)
     except OSError:
         return False
     if made != descriptor:
@@ -64,7 +64,7 @@ def make_ruleset(version: int, descriptor: int) -> bool:
 
 def restricter(descriptor: int) -> Callable[[], object]:
     """Returns a function that puts the calling process under the ruleset permanently."""
-    return syscalls.unchecked("landlock_restrict_self", descriptor, 0)
+    return syscalls.prepare_quick_call("landlock_restrict_self", descriptor, 0)
 
 
 class _Attributes(ctypes.Structure):

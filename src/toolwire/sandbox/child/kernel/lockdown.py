@@ -140,7 +140,7 @@ def _inherit() -> None:
     random.seed()
     for what in _FOR_ALL:
         _set_limit(what, _NONE)
-    syscalls.call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.make_call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
     # The modules stay in memory: this is tidiness, not a wall. `os.wait4` looks `resource` up by itself.
     for name in _DROPPED:
         sys.modules.pop(name, None)
@@ -156,17 +156,17 @@ def _closer() -> list[Step]:
     """Returns step 1, without the channel."""
     above = _RULESET + 1
     try:
-        syscalls.call("close_range", _LAST_FILE, _LAST_FILE, 0)
+        syscalls.make_call("close_range", _LAST_FILE, _LAST_FILE, 0)
     except OSError:
         close_above: Step = partial(os.closerange, above, _FILES_CAP)
     else:
-        close_above = syscalls.unchecked("close_range", above, _LAST_FILE, 0)
+        close_above = syscalls.prepare_quick_call("close_range", above, _LAST_FILE, 0)
     return [partial(os.closerange, 0, TO_HOST), close_above]
 
 
 def _capability_dropper() -> Step:
     """Returns the step that gives up every capability: root's, and those of a user namespace."""
-    return syscalls.unchecked("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
+    return syscalls.prepare_quick_call("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
 
 
 def _restrictions(zygote: int) -> list[Step]:
@@ -179,8 +179,8 @@ def _restrictions(zygote: int) -> list[Step]:
 
     return [
         _capability_dropper(),
-        syscalls.unchecked("prctl", _PR_SET_PDEATHSIG, _SIGKILL),
-        syscalls.unchecked("prctl", _PR_SET_DUMPABLE, 0),
+        syscalls.prepare_quick_call("prctl", _PR_SET_PDEATHSIG, _SIGKILL),
+        syscalls.prepare_quick_call("prctl", _PR_SET_DUMPABLE, 0),
         end_alone,
     ]
 

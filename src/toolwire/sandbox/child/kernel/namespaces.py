@@ -54,7 +54,7 @@ def enter(announce: Callable[[int], None]) -> NamespaceState:
     if process:
         _wait_for(process, announce)
     # When the first process of a namespace ends, the kernel ends all others in it.
-    syscalls.call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    syscalls.make_call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         socket.sethostname(HOST_NAME)
         _leave_files()
@@ -74,13 +74,13 @@ def make_forks(*, own_processes: bool) -> tuple[Callable[[], int], Callable[[], 
     is_apart = own_processes and _can_fork_apart()
     flags = signal.SIGCHLD | NEW_PID
     if is_apart:
-        return syscalls.unchecked("clone", flags), syscalls.prepared("clone", flags), True
+        return syscalls.prepare_quick_call("clone", flags), syscalls.prepare_call("clone", flags), True
     return syscalls.fork, syscalls.fork, False
 
 
 def _can_fork_apart() -> bool:
     try:
-        process = syscalls.call("clone", signal.SIGCHLD | NEW_PID)
+        process = syscalls.make_call("clone", signal.SIGCHLD | NEW_PID)
     except OSError:
         return False
     if process == 0:
@@ -95,7 +95,7 @@ def _unshare() -> str:
     for flag in _OTHERS.values():
         flags |= flag
     try:
-        syscalls.call("unshare", flags)
+        syscalls.make_call("unshare", flags)
         _map(user, group)
     except OSError as error:
         return error.strerror or str(error)
@@ -127,12 +127,12 @@ def _leave_files() -> None:
     _mount(b"tmpfs", place.encode(), b"tmpfs", _MS_READ_ONLY | _MS_NO_SUID_DEVICES_EXECUTION, _EMPTY)
     os.chdir(place)
     here = ctypes.create_string_buffer(b".")
-    syscalls.call("pivot_root", ctypes.addressof(here), ctypes.addressof(here))
-    syscalls.call("umount2", ctypes.addressof(here), _MNT_DETACH)
+    syscalls.make_call("pivot_root", ctypes.addressof(here), ctypes.addressof(here))
+    syscalls.make_call("umount2", ctypes.addressof(here), _MNT_DETACH)
     os.chdir("/")
 
 
 def _mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes) -> None:
     texts = [ctypes.create_string_buffer(text) for text in (source, target, kind, options)]
     source_at, target_at, kind_at, options_at = map(ctypes.addressof, texts)
-    syscalls.call("mount", source_at, target_at, kind_at, flags, options_at)
+    syscalls.make_call("mount", source_at, target_at, kind_at, flags, options_at)

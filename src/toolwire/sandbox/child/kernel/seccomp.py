@@ -199,7 +199,7 @@ def loader() -> Callable[[], object] | None:
     filters = (_Filter * len(program))(*((one.code, one.if_true, one.if_false, one.operand) for one in program))
     head = _FilterProgram(len(program), filters)
     _KEPT.append(head)
-    return syscalls.unchecked("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))
+    return syscalls.prepare_quick_call("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))
 
 
 class _Filter(ctypes.Structure):

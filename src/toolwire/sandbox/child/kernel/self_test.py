@@ -21,7 +21,7 @@ ALLOWANCE = Allowance(memory_bytes=attempts.MEMORY_BYTES // 2, cpu_s=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class ChildReport:
     """The outcomes that one child sent, and how it ended.
 
     Attributes:
@@ -33,7 +33,7 @@ class Tried:
     status: int
 
 
-Try = Callable[[Callable[[], Mapping[str, Outcome]], Collection[Layer], Callable[[], None]], Tried]
+Try = Callable[[Callable[[], Mapping[str, Outcome]], Collection[Layer], Callable[[], None]], ChildReport]
 """Sets a child up with these layers, lets it make the attempts, send the outcomes, and run the last function."""
 
 
@@ -70,7 +70,7 @@ def examine(attempt: Try, present: frozenset[Layer], landlock_abi: int, entered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _LayerResult:
     holds: bool
     text: str
 
@@ -80,7 +80,7 @@ def _possible(attempt: Try, present: frozenset[Layer]) -> frozenset[Layer]:
     return frozenset(layer for layer in present if attempt(dict, [layer], _nothing).status == 0)
 
 
-def _process(attempt: Try) -> _Found:
+def _process(attempt: Try) -> _LayerResult:
     expected = {
         "capabilities": "none",
         "no_new_privs": "1",
@@ -92,7 +92,7 @@ def _process(attempt: Try) -> _Found:
     return _judge(found, expected, "own process: empty environment, no capabilities, no new privileges")
 
 
-def _limits(attempt: Try, layers: frozenset[Layer]) -> _Found:
+def _limits(attempt: Try, layers: frozenset[Layer]) -> _LayerResult:
     expected = {
         "memory beyond the limit": "MemoryError",
         "processor time": f"{ALLOWANCE.cpu_s} s",
@@ -104,9 +104,9 @@ def _limits(attempt: Try, layers: frozenset[Layer]) -> _Found:
     return _judge(found, expected, f"limits on memory, processor time and descriptors{processes}")
 
 
-def _landlock(attempt: Try, layers: frozenset[Layer], abi: int) -> _Found:
+def _landlock(attempt: Try, layers: frozenset[Layer], abi: int) -> _LayerResult:
     if not abi:
-        return _Found(holds=True, text="not there: this kernel has no Landlock, or it is switched off")
+        return _LayerResult(holds=True, text="not there: this kernel has no Landlock, or it is switched off")
     expected = {"open a folder": "EACCES"}
     if abi >= 4:
         expected["connect by TCP"] = "EACCES"
@@ -120,7 +120,7 @@ def _landlock(attempt: Try, layers: frozenset[Layer], abi: int) -> _Found:
     return _judge(found, expected, f"ABI {abi}: {', '.join(expected)} refused")
 
 
-def _seccomp(attempt: Try, layers: frozenset[Layer]) -> _Found:
+def _seccomp(attempt: Try, layers: frozenset[Layer]) -> _LayerResult:
     expected = dict.fromkeys(attempts.FORBIDDEN, "EPERM") | {
         "start a thread": "ENOSYS",
         "ask for the parent": "done",
@@ -135,7 +135,7 @@ def _seccomp(attempt: Try, layers: frozenset[Layer]) -> _Found:
     return _judge(found, expected, "files, sockets, processes, signals, executable memory refused, ptrace kills")
 
 
-def _namespaces(attempt: Try, entered: NamespaceState) -> _Found:
+def _namespaces(attempt: Try, entered: NamespaceState) -> _LayerResult:
     expected = {
         "own process id": "1",
         "look at /usr": "ENOENT",
@@ -148,18 +148,18 @@ def _namespaces(attempt: Try, entered: NamespaceState) -> _Found:
     )
     if judged.holds or not entered.refused:
         return judged
-    return _Found(holds=False, text=f"NOT there: {entered.refused}")
+    return _LayerResult(holds=False, text=f"NOT there: {entered.refused}")
 
 
-def _judge(found: Mapping[str, Outcome], expected: Mapping[str, Outcome], holds: str) -> _Found:
+def _judge(found: Mapping[str, Outcome], expected: Mapping[str, Outcome], holds: str) -> _LayerResult:
     if not found:
-        return _Found(holds=False, text="NOT there: no child can be set up with it")
+        return _LayerResult(holds=False, text="NOT there: no child can be set up with it")
     wrong = [
         f"{name}: {found.get(name, 'not tried')}"
         for name, outcome in expected.items()
         if found.get(name, "not tried") != outcome
     ]
-    return _Found(holds=not wrong, text=f"NOT in force: {', '.join(wrong)}" if wrong else holds)
+    return _LayerResult(holds=not wrong, text=f"NOT in force: {', '.join(wrong)}" if wrong else holds)
 
 
 def _nothing() -> None:

@@ -184,16 +184,16 @@ def here() -> Architecture | None:
     return ARCHITECTURES.get(platform.machine())
 
 
-def call(name: str, *arguments: int) -> int:
+def make_call(name: str, *arguments: int) -> int:
     """Makes the call; every argument is a number or an address.
 
     Raises:
         OSError: the kernel refused it, or there is no table for this processor.
     """
-    return prepared(name, *arguments)()
+    return prepare_call(name, *arguments)()
 
 
-def prepared(name: str, *arguments: int) -> Callable[[], int]:
+def prepare_call(name: str, *arguments: int) -> Callable[[], int]:
     """Returns a function that makes the call, with all preparation done here; for frequent calls.
 
     Raises:
@@ -211,8 +211,8 @@ def prepared(name: str, *arguments: int) -> Callable[[], int]:
     return call
 
 
-def unchecked(name: str, *arguments: int) -> Callable[[], int]:
-    """Works as `prepared`, but the function returns -1 when the kernel refuses, without a reason. It is the fastest
+def prepare_quick_call(name: str, *arguments: int) -> Callable[[], int]:
+    """Works as `prepare_call`, but the function returns -1 when the kernel refuses, without a reason. It is the fastest
     form.
 
     Raises:

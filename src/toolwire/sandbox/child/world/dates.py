@@ -122,7 +122,7 @@ def read_zones(folders: Iterable[str]) -> dict[str, bytes]:
     once: dict[bytes, bytes] = {}
     for folder in (folder.rstrip("/") for folder in folders):
         for key in _keys(folder):
-            data = b"" if key in zones or key == _NO_ZONE else _content(f"{folder}/{key}")
+            data = b"" if key in zones or key == _NO_ZONE else _read_file(f"{folder}/{key}")
             if data.startswith(_MAGIC):
                 zones[key] = once.setdefault(data, data)
     return zones
@@ -137,7 +137,7 @@ def _keys(folder: str) -> Iterator[str]:
         yield from (f"{below}/{name}" if below else name for name in names)
 
 
-def _content(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read()

@@ -105,7 +105,7 @@ def freeze(clock: Clock, seed: int) -> str:
         _freeze_time(clock)
         _freeze_dates(clock)
         _freeze_randomness(seed)
-        return _unserved(clock)
+        return _find_machine_values(clock)
     except Exception as error:  # noqa: BLE001 - another Python may differ; without the replaced clocks nothing may run
         return f"{type(error).__name__}: {error}"
 
@@ -165,7 +165,7 @@ def _freeze_randomness(seed: int) -> None:
     own.seed(seed)
 
 
-def _unserved(clock: Clock) -> str:
+def _find_machine_values(clock: Clock) -> str:
     """Returns the names of values that would still come from this machine; empty when all known ones are replaced."""
     now = clock.now()
     moment = datetime.datetime.fromtimestamp(now)  # noqa: DTZ006 - as a program would

@@ -45,10 +45,10 @@ def load() -> list[str]:
 def modules(asyncio: Any) -> dict[str, Any]:
     """Returns the modules by the names that a program writes."""
     found: dict[str, Any] = {name: sys.modules[name] for name in (*CORE_MODULES, *MORE_MODULES)}
-    return found | {"datetime": dates.datetime, "io": _texts(), ASYNCIO: asyncio}
+    return found | {"datetime": dates.datetime, "io": _io_module(), ASYNCIO: asyncio}
 
 
-def _texts() -> types.ModuleType:
+def _io_module() -> types.ModuleType:
     """Returns the part of `io` that needs no file."""
     module = types.ModuleType("io", "Text and bytes in memory.")
     vars(module).update(StringIO=io.StringIO, BytesIO=io.BytesIO)
@@ -93,7 +93,9 @@ class Importer:
             return sys.modules[name]
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
-        raise ImportError(f"a program cannot import {name!r}; it has {listed(self._present)} without import", name=name)
+        raise ImportError(
+            f"a program cannot import {name!r}; it has {list_modules(self._present)} without import", name=name
+        )
 
 
 def _refuse_missing(module: Any, name: str, wanted: Any, known: Any) -> None:
@@ -105,6 +107,6 @@ def _refuse_missing(module: Any, name: str, wanted: Any, known: Any) -> None:
             raise ImportError(f"cannot import name {each!r} from {name!r}{hint}", name=name)
 
 
-def listed(present: Collection[str]) -> str:
+def list_modules(present: Collection[str]) -> str:
     """Their names, in the order of `MODULES`."""
     return ", ".join(name for name in MODULES if name in present)

@@ -79,7 +79,7 @@ class ReplayedCalls(CallChannel):
         self._taken = "0,"
         self._news = News(wire.write)
         wire.write = self._news
-        self._tell = self._call_told
+        self._tell = self._send_or_keep
         self._receive_batch()
 
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
@@ -139,7 +139,7 @@ class ReplayedCalls(CallChannel):
         self._clock.move(answer[2], answer[3])
         return answer
 
-    def _call_told(self, frame: bytes) -> None:
+    def _send_or_keep(self, frame: bytes) -> None:
         if self._answers:
             self._news.keep(frame)
         else:

@@ -21,7 +21,7 @@ class Results:
     @property
     def functions(self) -> dict[str, Any]:
         """The functions that a marked program calls."""
-        return {ASSIGNED: self._assigned, READ: self._read}
+        return {ASSIGNED: self._note_assigned, READ: self._read}
 
     @property
     def notice(self) -> str:
@@ -34,7 +34,7 @@ class Results:
             "Put all into one list or dict, or print them.]"
         )
 
-    def _assigned(self, value: Any) -> Any:
+    def _note_assigned(self, value: Any) -> Any:
         # The same object again, such as a list that has grown, loses nothing.
         if self._unread is not None and self._unread is not value:
             self._lost += 1
@@ -71,30 +71,30 @@ class _Marks(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         is_read = node.id == RESULT and isinstance(node.ctx, ast.Load)
-        return _call(READ, node) if is_read else node
+        return _call_node(READ, node) if is_read else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         self.generic_visit(node)
         if self._is_result(*node.targets):
-            node.value = _call(ASSIGNED, node.value)
+            node.value = _call_node(ASSIGNED, node.value)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         self.generic_visit(node)
         if node.value is not None and self._is_result(node.target):
-            node.value = _call(ASSIGNED, node.value)
+            node.value = _call_node(ASSIGNED, node.value)
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.NamedExpr:
         self.generic_visit(node)
         if self._is_result(node.target):
-            node.value = _call(ASSIGNED, node.value)
+            node.value = _call_node(ASSIGNED, node.value)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AugAssign:
         self.generic_visit(node)
         if self._is_result(node.target):
-            node.value = _call(ASSIGNED, _call(READ, node.value))
+            node.value = _call_node(ASSIGNED, _call_node(READ, node.value))
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -114,7 +114,7 @@ class _Marks(ast.NodeTransformer):
         self.generic_visit(node)
         if self._is_result(*targets):
             value = ast.copy_location(ast.Name(id=RESULT, ctx=ast.Load()), targets[0])
-            node.body.insert(0, ast.copy_location(ast.Expr(value=_call(ASSIGNED, value)), targets[0]))
+            node.body.insert(0, ast.copy_location(ast.Expr(value=_call_node(ASSIGNED, value)), targets[0]))
         return node
 
     def _is_result(self, *targets: ast.expr) -> bool:
@@ -129,6 +129,6 @@ def _names_given(node: ast.With | ast.AsyncWith) -> list[ast.expr]:
     return [item.optional_vars for item in node.items if item.optional_vars is not None]
 
 
-def _call(function: str, value: ast.expr) -> ast.Call:
+def _call_node(function: str, value: ast.expr) -> ast.Call:
     name = ast.copy_location(ast.Name(id=function, ctx=ast.Load()), value)
     return ast.copy_location(ast.Call(func=name, args=[value], keywords=[]), value)

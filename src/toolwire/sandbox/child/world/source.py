@@ -98,13 +98,13 @@ def _prepare(
     if tools and modules is not None and "import" in text:
         drop_imports(tree, tools, paths, modules)
     if paths:
-        join_paths(tree, paths, earlier.names.union(_assigned(tree)))
+        join_paths(tree, paths, earlier.names.union(_bound_names(tree)))
     # Walking the tree is a tenth of a small program's time: do it only if the text can hold such nodes.
     caught = tuple(_caught(tree)) if "except" in text else ()
     if "asyncio" in text:
         _begin_loop(tree)
     if "await" in text or "async" in text:
-        _Waiting(frozenset(tools) - frozenset(_assigned(tree))).mark(tree)
+        _Waiting(frozenset(tools) - frozenset(_bound_names(tree))).mark(tree)
     _keep_trailing(tree)
     mark_results(tree, text)
     code = compile(tree, FILENAME, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -148,7 +148,7 @@ def _keep_trailing(tree: ast.Module) -> None:
         tree.body[-1] = ast.copy_location(ast.Assign(targets=[target], value=last.value), last)
 
 
-def _assigned(tree: ast.AST) -> Iterable[str]:
+def _bound_names(tree: ast.AST) -> Iterable[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node.id
@@ -189,7 +189,7 @@ class _Waiting:
 
     def _scope(self, scope: ast.Module | ast.AsyncFunctionDef) -> None:
         nodes = list(_inside(scope))
-        self._awaited = _awaited_names(nodes)
+        self._awaited = _find_awaited(nodes)
         for statement in scope.body:
             self._visit(statement, waits=False)
 
@@ -257,7 +257,7 @@ def _accept_values(node: ast.Await) -> None:
     node.value = ast.copy_location(ast.Call(func=function, args=[node.value], keywords=[]), node.value)
 
 
-def _awaited_names(nodes: list[ast.AST]) -> set[str]:
+def _find_awaited(nodes: list[ast.AST]) -> set[str]:
     """Returns the names of a scope whose value or items are awaited or passed to a function that awaits them."""
     found: set[str] = set()
     for node in nodes:
@@ -265,25 +265,25 @@ def _awaited_names(nodes: list[ast.AST]) -> set[str]:
             found.add(_base_name(node.value))
         elif isinstance(node, ast.Call) and _last_name(node.func) in _TAKERS:
             for argument in node.args:
-                found |= _given_names(argument)
+                found |= _argument_names(argument)
     found.discard("")
     while more := _sources(nodes, found) - found:
         found |= more
     return found
 
 
-def _given_names(node: ast.AST) -> set[str]:
+def _argument_names(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Starred):
-        return _given_names(node.value)
+        return _argument_names(node.value)
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return {name for item in node.elts for name in _given_names(item)}
+        return {name for item in node.elts for name in _argument_names(item)}
     if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-        return _given_names(node.elt)
+        return _argument_names(node.elt)
     if isinstance(node, ast.Call):
         if _last_name(node.func) not in _PASS_ON:
             return set()
         inner = [*node.args, node.func.value] if isinstance(node.func, ast.Attribute) else node.args
-        return {name for item in inner for name in _given_names(item)}
+        return {name for item in inner for name in _argument_names(item)}
     name = _base_name(node)
     return {name} if name else set()
 
@@ -293,9 +293,9 @@ def _sources(nodes: list[ast.AST], awaited: set[str]) -> set[str]:
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.For | ast.comprehension) and _target_names(node.target) & awaited:
-            found |= _given_names(node.iter)
+            found |= _argument_names(node.iter)
         elif isinstance(node, ast.Assign) and any(_base_name(target) in awaited for target in node.targets):
-            found |= _given_names(node.value)
+            found |= _argument_names(node.value)
     return found
 
 
