@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import Figure, medians
-from toolwire.files.beneath import open_by_kernel, open_by_steps
-from toolwire.files.disk import Disk
-from toolwire.files.paths import read_path
+from toolwire.builtin.files.beneath import open_by_kernel, open_by_steps
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import read_path
 
 DEPTH = 3
 """Folders above the file: a usual depth of a source file."""

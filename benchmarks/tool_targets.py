@@ -58,7 +58,7 @@ def prepare_all() -> None:
     import rapidfuzz.distance
     import rapidfuzz.fuzz  # noqa: F401
 
-    from toolwire.web.page_texts import SAMPLE_HTML, text_of
+    from toolwire.builtin.web.page_texts import SAMPLE_HTML, text_of
 
     logging.disable(logging.CRITICAL)
     text_of("html", SAMPLE_HTML, "https://example.org/", "")
@@ -184,7 +184,7 @@ def _read_result(texts: Texts, _: Path) -> Call:
 
 
 def _page(texts: Texts, _: Path) -> Call:
-    from toolwire.web.page_texts import UnreadablePage, text_of
+    from toolwire.builtin.web.page_texts import UnreadablePage, text_of
 
     def call() -> str:
         try:

@@ -8,7 +8,7 @@ import sys
 import trafilatura
 
 from benchmarks.timing import Figure, medians, show
-from toolwire.web.page_reader import PageReader
+from toolwire.builtin.web.page_reader import PageReader
 
 PAGE_BYTES = 1_000_000
 ROUNDS = 7

@@ -43,7 +43,7 @@ def pytest_collection_finish() -> None:
     which takes a second of processor time."""
     gc.freeze()
     gc.enable()
-    if "toolwire.journal.database.database" in sys.modules:
+    if "toolwire.journal.ledger.store_database" in sys.modules:
         from tests.journal.new_files import copy_first_schema
 
         copy_first_schema()

@@ -6,7 +6,7 @@ from toolwire.permission.deciding import rule_for
 from toolwire.permission.edits import check_edit, read_edit
 from toolwire.permission.rendering import render as render_request
 from toolwire.permission.visible import visible_text
-from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
+from toolwire.session.runs.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
 
 __all__ = [
     "ConsoleApprover",

@@ -1,6 +1,6 @@
 from toolwire.catalogue.groups import ToolGroup as ToolGroup
-from toolwire.facade.toolkits.registered import RegisteredToolFunction as RegisteredToolFunction
-from toolwire.facade.toolkits.registered import ToolFunction as ToolFunction
+from toolwire.facade.registered import RegisteredToolFunction as RegisteredToolFunction
+from toolwire.facade.registered import ToolFunction as ToolFunction
 from toolwire.facade.toolkits.toolkit import AgentToolkit as AgentToolkit
 from toolwire.facade.toolkits.trace_toolkit import trace_toolkit as trace_toolkit
 from toolwire.facade.tools.base_tool import ToolPermission as ToolPermission

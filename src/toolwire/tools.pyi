@@ -1,5 +1,7 @@
 from toolwire.agent.team import CallSubagentTool as CallSubagentTool
 from toolwire.agent.team import make_subagent_tool as make_subagent_tool
+from toolwire.builtin.files.paths import FileConflict as FileConflict
+from toolwire.builtin.files.paths import FileRefused as FileRefused
 from toolwire.facade.built_in.artifact_tools import CreateArtifactTool as CreateArtifactTool
 from toolwire.facade.built_in.artifact_tools import DiffArtifactTool as DiffArtifactTool
 from toolwire.facade.built_in.artifact_tools import ListArtifactsTool as ListArtifactsTool
@@ -9,7 +11,6 @@ from toolwire.facade.built_in.artifact_tools import RewriteArtifactTool as Rewri
 from toolwire.facade.built_in.artifact_tools import UpdateArtifactTool as UpdateArtifactTool
 from toolwire.facade.built_in.artifact_tools import create_artifact_tools as create_artifact_tools
 from toolwire.facade.built_in.box import built_in_tools as built_in_tools
-from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
 from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
 from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
 from toolwire.facade.built_in.file_tools import FileDomainService as FileDomainService
@@ -24,8 +25,7 @@ from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
 from toolwire.facade.built_in.raw_files import write_text_file as write_text_file
 from toolwire.facade.built_in.web_search_tool import WebSearchTool as WebSearchTool
 from toolwire.facade.built_in.web_tools import WebFetchTool as WebFetchTool
-from toolwire.files.paths import FileConflict as FileConflict
-from toolwire.files.paths import FileRefused as FileRefused
+from toolwire.facade.tools.code_execution_tool import CodeExecutionTool as CodeExecutionTool
 from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
 from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
 from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager

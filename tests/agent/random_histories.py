@@ -91,7 +91,7 @@ def _with_thought(protocol: CallingProtocol, reply: Any, mark: str) -> Any:
 
 
 def _say(protocol: CallingProtocol, text: str) -> Any:
-    return getattr(protocol, "said", lambda text: text)(text)
+    return getattr(protocol, "text_message", lambda text: text)(text)
 
 
 def _reply(protocol: CallingProtocol, reply: Any) -> list[Any]:

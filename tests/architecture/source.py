@@ -14,6 +14,10 @@ PACKAGE = Path(toolwire.__file__).parent
 """The package as it is imported: a copy of the source, where one is tried."""
 
 
+NESTED = {"sandbox/child", "builtin/files", "builtin/web"}
+"""Folders in a folder that are layers."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Module:
     """One source file."""
@@ -27,10 +31,11 @@ class Module:
 
     @property
     def layer(self) -> str:
-        """The folder it lies in; `sandbox/child` counts as one of its own, the package's own files as `root`."""
+        """The folder it lies in; those of `NESTED` count as their own, the package's own files as `root`."""
         parts = self.path.relative_to(PACKAGE).parts[:-1]
-        if parts[:2] == ("sandbox", "child"):
-            return "sandbox/child"
+        below = "/".join(parts[:2])
+        if below in NESTED:
+            return below
         return parts[0] if parts else "root"
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
@@ -22,8 +23,8 @@ LOWER = {
     "invocation": {"vocabulary", "runtime", "definition", "permission", "catalogue"},
     "journal": {"vocabulary", "runtime", "permission"},
     "observability": {"vocabulary"},
-    "files": {"vocabulary"},
-    "web": {"vocabulary", "sandbox/child"},
+    "builtin/files": {"vocabulary"},
+    "builtin/web": {"vocabulary", "sandbox/child"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
     "models": {"vocabulary", "protocols"},
@@ -45,7 +46,7 @@ MORE = {
     "toolwire.catalogue.similar_names": {"sandbox/child"},
     "toolwire.cli.chat_models": {"models"},
     "toolwire.cli.commands.chat_command": {"models"},
-    "toolwire.mcp.oauth.authorization_network": {"web"},
+    "toolwire.mcp.oauth.authorization_network": {"builtin/web"},
     "toolwire.cli.commands.mcp_command": {"vocabulary"},
     "toolwire.cli.config_watch": {"vocabulary"},
     "toolwire.cli.display": {"vocabulary"},
@@ -55,8 +56,9 @@ MORE = {
 
 def layer_of(name: str) -> str:
     parts = name.split(".")[1:]
-    if parts[:2] == ["sandbox", "child"]:
-        return "sandbox/child"
+    below = "/".join(parts[:2])
+    if below in LOWER:
+        return below
     return parts[0] if parts and parts[0] in LAYERS else "root"
 
 
@@ -114,6 +116,28 @@ def test_modules_form_no_cycle() -> None:
 
     for name in graph:
         visit(name, ())
+
+
+def test_no_two_parts_of_a_folder_import_each_other() -> None:
+    """A part is a file or a folder with all below it."""
+    names = {module.name for module in modules()}
+    graphs: dict[str, dict[str, set[str]]] = {}
+    for module in modules():
+        for name in module.imports:
+            if name not in names:
+                continue
+            ours, other = module.name.split("."), name.split(".")
+            depth = next((at for at, (one, two) in enumerate(zip(ours, other, strict=False)) if one != two), None)
+            if depth:
+                graph = graphs.setdefault(".".join(ours[:depth]), {})
+                graph.setdefault(ours[depth], set()).add(other[depth])
+    circles: dict[str, list[str]] = {}
+    for folder, graph in graphs.items():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circles[folder] = error.args[1]
+    assert circles == {}
 
 
 def test_the_page_and_this_test_give_the_same_table() -> None:

@@ -14,7 +14,7 @@ _DOORS = {
         "protocols/outgoing.py",
         "protocols/native/protocol.py",
         "protocols/text/text_protocol.py",
-        "session/told_tools.py",
+        "session/session_tools.py",
     },
     "a result's text, which hosts and programs read": {"vocabulary/results.py", "vocabulary/response.py"},
     "an MCP client": {
@@ -23,9 +23,9 @@ _DOORS = {
         "gateway/served_calls.py",
         "mcp/values/call_results.py",
     },
-    "a notebook": {"vocabulary/texts/html_display.py"},
+    "a notebook": {"vocabulary/html_display.py"},
     "telemetry": {"observability/content.py", "observability/tracing.py"},
-    "a portable form": {"session/portable_json.py"},
+    "a portable form": {"session/runs/portable_json.py"},
     "a definition that comes in": {
         "definition/docstring/docs.py",
         "definition/from_schema.py",
@@ -38,7 +38,7 @@ _DOORS = {
 """Modules that replace, refuse or escape lone surrogates, by what passes them."""
 
 _BYTES = {
-    "sandbox/channel/wire.py",  # decodes in pieces, so that other threads run
+    "sandbox/wire.py",  # decodes in pieces, so that other threads run
     "sandbox/child/wire.py",  # runs in the program's process, which imports nothing of toolwire
     "vocabulary/texts/lone_surrogates.py",
 }
@@ -48,7 +48,7 @@ _NAMES = {
     "vocabulary/texts/invisible.py",  # leaves them out, with all that people do not see
     "protocols/grammar/characters.py",  # a grammar's class of characters leaves them out
     "vocabulary/texts/lone_surrogates.py",
-    "session/portable_json.py",
+    "session/runs/portable_json.py",
 }
 """Modules that name their range."""
 

@@ -20,7 +20,7 @@ LINUX_ALONE = [
     path.removeprefix("../../src/toolwire/")
     for path in json.loads((ROOT / "tests/elsewhere/pyright.json").read_text())["exclude"]
 ]
-KNOWS = "vocabulary/system.py"
+KNOWS = "vocabulary/machine/system.py"
 LACKING = {name: lacking(name, "darwin") | lacking(name, "win32") for name in MODULES}
 PLATFORM = {("sys", "platform"), ("os", "name"), ("os", "uname"), ("platform", "system")}
 

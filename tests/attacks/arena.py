@@ -19,7 +19,7 @@ import toolwire.sandbox
 from tests.attacks.attack import Attack, Sign, prelude
 from tests.attacks.canaries import ENVIRONMENT_NAME, Canaries
 from toolwire import Limits, ToolRegistry, ToolSpec
-from toolwire.invocation.blocking import BlockingPorts
+from toolwire.invocation.ports.blocking import BlockingPorts
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.report import Isolation, ProgramResult

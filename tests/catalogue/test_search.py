@@ -14,7 +14,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.search import ToolSearch
 from toolwire.catalogue.terms import THESAURUS, same_sense
 from toolwire.definition.from_schema import from_schema
-from toolwire.vocabulary.work_clock import CALL_DEADLINE, WorkClock, WorkLimit
+from toolwire.vocabulary.machine.work_clock import CALL_DEADLINE, WorkClock, WorkLimit
 
 
 def entry(name: str, description: str = "", *, tags: tuple[str, ...] = (), **parameters: Any) -> Entry:

@@ -21,21 +21,21 @@ NOT_ONE = {
     "toolwire.facade.built_in.raw_files",  # longer than a limit
     "toolwire.facade.built_in.web_tools",  # longer than a limit
     "toolwire.facade.tools.intake",  # several tools; longer than a limit
-    "toolwire.files.disk",  # longer than a limit
-    "toolwire.files.paths",  # longer than a limit
-    "toolwire.files.readable",  # longer than a limit
+    "toolwire.builtin.files.disk",  # longer than a limit
+    "toolwire.builtin.files.paths",  # longer than a limit
+    "toolwire.builtin.files.readable",  # longer than a limit
     "toolwire.invocation.postprocess",  # longer than a limit
     "toolwire.journal.artifacts.manager",  # longer than a limit
     "toolwire.journal.log.memory_log",  # more than a limit
     "toolwire.journal.store_conversations",  # longer than a limit
-    "toolwire.mcp.line",  # several calls
+    "toolwire.mcp.open_connection",  # several calls
     "toolwire.protocols.attp.recover",  # several documents
     "toolwire.protocols.attp.render",  # several calls
     "toolwire.protocols.attp.value_reader",  # several readings
     "toolwire.protocols.native.declared_schema",  # longer than a limit
     "toolwire.protocols.reading.strict_json",  # longer than a limit
     "toolwire.protocols.reading.toml",  # longer than a limit
-    "toolwire.sandbox.channel.wire",  # longer than a limit
+    "toolwire.sandbox.wire",  # longer than a limit
     "toolwire.vocabulary.media_bytes",  # longer than a limit
     "toolwire.vocabulary.questions",  # longer than a limit
 }

@@ -15,8 +15,8 @@ def loaded(code: str) -> list[str]:
 
 def test_importing_and_defining_loads_no_heavy_library() -> None:
     code = (
-        "import toolwire.definition.texts.describe, toolwire.definition.texts.stub, toolwire.definition.from_code\n"
-        "import toolwire.definition.from_schema, toolwire.mcp.convert\n"
+        "import toolwire.definition.renderings.describe, toolwire.definition.renderings.stub\n"
+        "import toolwire.definition.from_code, toolwire.definition.from_schema, toolwire.mcp.convert\n"
         "from toolwire.definition.from_function import from_function\n"
         "def f(a: int) -> int:\n    '''F.'''\n    return a\n"
         "from_function(f)"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from toolwire import protocols
 from toolwire.definition.from_function import from_function
-from toolwire.definition.texts.describe import docstring_text, prompt_text
-from toolwire.definition.texts.stub import stub
+from toolwire.definition.renderings.describe import docstring_text, prompt_text
+from toolwire.definition.renderings.stub import stub
 from toolwire.definition.tool import Tool
 
 _FRAGMENTS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolwire.definition.from_schema import from_schema
+from toolwire.definition.renderings.stub import stub
 from toolwire.definition.shape import Invalid
-from toolwire.definition.texts.stub import stub
 from toolwire.protocols import get
 
 

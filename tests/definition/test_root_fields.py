@@ -9,8 +9,8 @@ import pytest
 
 from tests.invocation.world import World
 from toolwire.definition.from_schema import from_schema
+from toolwire.definition.renderings.stub import stub
 from toolwire.definition.root_fields import FIELDS_LIMIT, FORMS_LIMIT, with_root_fields
-from toolwire.definition.texts.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get
 from toolwire.protocols.json_text.prompt import tool_text

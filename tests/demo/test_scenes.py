@@ -13,7 +13,7 @@ from tests.patience import PATIENCE_S
 DEMO = ROOT / "examples" / "demo"
 WITHOUT_SANDBOX = """
 import asyncio, runpy, sys, tempfile
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 system.IS_LINUX, system.PLATFORM = False, 'darwin'
 runpy.run_path({!r}, run_name='__main__')
 """

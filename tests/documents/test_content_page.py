@@ -131,7 +131,7 @@ def test_a_value_that_only_looks_like_a_picture_stays_text() -> None:
 
 
 def test_a_deeply_nested_value_needs_no_recursion() -> None:
-    from toolwire.vocabulary.told import media_apart
+    from toolwire.vocabulary.model_text import media_apart
 
     value: Any = PICTURE
     for _ in range(100_000):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 
 
 def pretend_system(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tests.elsewhere.platform_names import stub_text
 
 SETTINGS = Path(__file__).with_name("pyright.json")
 PLATFORMS = ("Darwin", "Windows")
-KNOWS = "toolwire.vocabulary.system"
+KNOWS = "toolwire.vocabulary.machine.system"
 """Our module that has other names on each system."""
 
 

@@ -28,8 +28,8 @@ def with_server(serve: Callable[[ToolServer], object]) -> Callable[[], object]:
 
 
 def reads_pdf() -> object:
+    from toolwire.builtin.files.paths import read_path
     from toolwire.facade.built_in.pdf_text import pdf_text
-    from toolwire.files.paths import read_path
 
     return pdf_text(b"%PDF-1.7", read_path("/workspace/a.pdf"))
 

@@ -14,8 +14,8 @@ import pytest
 from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
-from toolwire.facade.toolkits import tool_stream as stream_module
-from toolwire.facade.toolkits.tool_stream import ToolStream, stream_call
+from toolwire.facade import tool_stream as stream_module
+from toolwire.facade.tool_stream import ToolStream, stream_call
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock

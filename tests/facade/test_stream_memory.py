@@ -22,7 +22,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
 from toolwire.facade.driving import awaited, new_scope
-from toolwire.facade.toolkits.tool_stream import stream_call
+from toolwire.facade.tool_stream import stream_call
 from toolwire.runtime import rendezvous
 from toolwire.vocabulary.calls import ToolCall
 
@@ -80,7 +80,7 @@ async def read(name, blocks):
 
 
 if sys.argv[2] == "unbounded":
-    from toolwire.facade.toolkits import tool_stream as stream
+    from toolwire.facade import tool_stream as stream
     stream.Rendezvous = Unbounded
 asyncio.run(asyncio.wait_for(read(sys.argv[1], 4), 50))
 '''

@@ -15,10 +15,10 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import ConfigurationError, ToolRegistry, ToolResult
+from toolwire.builtin.web import searching
+from toolwire.builtin.web.fetching import URL_LIMIT
 from toolwire.facade.built_in.web_search_tool import COUNT_LIMIT
 from toolwire.tools import WebSearchTool
-from toolwire.web import searching
-from toolwire.web.fetching import URL_LIMIT
 
 Name = Literal["bocha", "tavily", "brave", "searxng"]
 VARIABLES = ("BOCHA_API_KEY", "TAVILY_API_KEY", "BRAVE_API_KEY", "SEARXNG_URL")
@@ -387,7 +387,7 @@ def test_without_the_packages_the_developer_reads_what_to_install(monkeypatch: p
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web,ddgs\]'"):
         WebSearchTool("ddgs")
-    monkeypatch.delitem(sys.modules, "toolwire.web.searching")
+    monkeypatch.delitem(sys.modules, "toolwire.builtin.web.searching")
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'toolwire\[web\]'"):
         WebSearchTool("bocha", key="k-1")

@@ -10,13 +10,13 @@ import pytest
 
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import Session, ToolRegistry, ToolResult
+from toolwire.builtin.web import page_reader
+from toolwire.builtin.web.page_reader import TEXT_LIMIT
+from toolwire.builtin.web.page_texts import SAMPLE_PDF
 from toolwire.facade.built_in.web_tools import DEFAULT_CHARS, MAX_CHARS
 from toolwire.tools import WebFetchTool
 from toolwire.vocabulary.effects import Seen
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web import page_reader
-from toolwire.web.page_reader import TEXT_LIMIT
-from toolwire.web.page_texts import SAMPLE_PDF
 
 PAGE = b"<html><head><title>Plans</title></head><body><article><h1>Plans</h1><p>%b</p></article></body></html>" % (
     b"We will read before we write. " * 9
@@ -168,7 +168,7 @@ async def test_a_machine_without_a_browser_renders_no_page_and_the_operator_read
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     if not is_installed:
-        monkeypatch.setitem(sys.modules, "toolwire.web.browser", None)
+        monkeypatch.setitem(sys.modules, "toolwire.builtin.web.browser", None)
     registry = ToolRegistry()
     registry.register(WebFetchTool())
     refused = await fetch(registry, url="https://example.org/", render=True)

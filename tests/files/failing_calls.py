@@ -13,10 +13,10 @@ from typing import Any, Literal
 import pytest
 
 from tests.files.killed_writes import reopen
-from toolwire.files import disk as disk_module
-from toolwire.files.beneath import open_by_kernel
-from toolwire.files.disk import Disk
-from toolwire.files.paths import FileRefused, read_path
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files.beneath import open_by_kernel
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import FileRefused, read_path
 
 Fault = Literal["once", "from then on", "killed"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolwire.files import disk as disk_module
-from toolwire.files.disk import Disk
-from toolwire.files.paths import read_path
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import read_path
 
 CONTENTS = (b"a" * 100_000, b"b" * 100_000)
 LONGEST_S = 0.004

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolwire.files.disk import Disk
-from toolwire.files.paths import FileRefused, read_path
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import FileRefused, read_path
 
 _ATTACKER = """
 import ctypes, os, sys, time

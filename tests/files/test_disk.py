@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.files.races import raced
-from toolwire.files import disk as disk_module
-from toolwire.files.beneath import Open, open_by_kernel, open_by_steps
-from toolwire.files.disk import FILE_LIMIT_BYTES, Disk
-from toolwire.files.paths import FileRefused, read_path
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files.beneath import Open, open_by_kernel, open_by_steps
+from toolwire.builtin.files.disk import FILE_LIMIT_BYTES, Disk
+from toolwire.builtin.files.paths import FileRefused, read_path
 from toolwire.tools import DiskFileSystem, workspace_tools
 
 WAYS = [open_by_kernel, open_by_steps]

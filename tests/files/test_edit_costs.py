@@ -10,10 +10,10 @@ import pytest
 
 from tests.files.call_costs import CallCost, call_cost
 from tests.patience import PATIENCE_S
-from toolwire.files.paths import FileLimit
-from toolwire.files.service import DIFF_LINES, LINE_CHARACTERS
+from toolwire.builtin.files.paths import FileLimit
+from toolwire.builtin.files.service import DIFF_LINES, LINE_CHARACTERS
 from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService
-from toolwire.vocabulary import work_clock
+from toolwire.vocabulary.machine import work_clock
 
 LIMIT_S = 1.0
 LIMIT_MB = 128

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from toolwire import ToolRegistry
-from toolwire.files.paths import FileRefused
-from toolwire.files.text_edits import PLACES_LIMIT, apply_edits, line_end_at
+from toolwire.builtin.files.paths import FileRefused
+from toolwire.builtin.files.text_edits import PLACES_LIMIT, apply_edits, line_end_at
 from toolwire.tools import workspace_tools
 
 

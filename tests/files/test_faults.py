@@ -11,9 +11,9 @@ import pytest
 
 from tests.files.failing_calls import OPERATIONS, Fault, faults
 from tests.files.killed_writes import torn_by, write_beside, write_by_disk, write_in_place
-from toolwire.files import disk as disk_module
-from toolwire.files.disk import Disk
-from toolwire.files.paths import read_path
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import read_path
 
 KILLS, KILLS_WHOLE = 20, 2_000
 NAIVE_KILLS = 60

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.files import lines
-from toolwire.files.lines import line_blocks, line_count, line_start
+from toolwire.builtin.files import lines
+from toolwire.builtin.files.lines import line_blocks, line_count, line_start
 
 TEXTS = st.text(alphabet="a\r\n", max_size=40)
 

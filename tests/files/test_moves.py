@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.files import disk as disk_module
-from toolwire.files.disk import Disk
-from toolwire.files.paths import FileRefused, read_path
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import FileRefused, read_path
 
 SOURCE, TARGET = read_path("/workspace/a"), read_path("/workspace/deep/b")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.files.paths import FileRefused, read_path
+from toolwire.builtin.files.paths import FileRefused, read_path
 
 
 def refusal_of(text: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from toolwire import ToolRegistry, ToolResult
+from toolwire.builtin.web import page_reader
 from toolwire.tools import workspace_tools
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web import page_reader
 
 LACKS = "pypdfium2"
 

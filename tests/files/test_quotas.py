@@ -13,9 +13,9 @@ import pytest
 
 from tests.processor import milliseconds
 from toolwire import ToolRegistry
+from toolwire.builtin.files import disk
+from toolwire.builtin.files.paths import NAME_LIMIT_BYTES, PATH_LIMIT
 from toolwire.facade.built_in.file_tools import CALL_LIMIT_FILES
-from toolwire.files import disk
-from toolwire.files.paths import NAME_LIMIT_BYTES, PATH_LIMIT
 from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService, FileRefused, workspace_tools
 
 MEMORY_BYTES = 200 * 1024 * 1024

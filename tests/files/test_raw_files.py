@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from toolwire import ToolRegistry, ToolResult
+from toolwire.builtin.files.disk import FILE_LIMIT_BYTES
+from toolwire.builtin.files.readable import READ_LIMIT_BYTES
 from toolwire.facade.built_in import raw_files
-from toolwire.files.disk import FILE_LIMIT_BYTES
-from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.tools import insert_text_file, view_text_file, write_text_file
 
 TOOLS = (view_text_file, write_text_file, insert_text_file)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Toolkit, ToolRegistry, ToolResult
-from toolwire.files import disk as disk_module
-from toolwire.files import quota as quota_module
-from toolwire.files import service as service_module
-from toolwire.files.paths import FilePath
-from toolwire.files.readable import READ_LIMIT_BYTES
+from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files import quota as quota_module
+from toolwire.builtin.files import service as service_module
+from toolwire.builtin.files.paths import FilePath
+from toolwire.builtin.files.readable import READ_LIMIT_BYTES
 from toolwire.tools import DiskFileSystem, FileConflict, FileDomainService, FileRefused, workspace_tools
 
 ALL = {"list", "file", "read_file", "read_binary", "read_re", "write", "delete"}
@@ -152,7 +152,7 @@ def test_a_write_into_a_folder_that_a_refused_one_removes_makes_it_again(
             removals.pop().rmdir()
         return real(path, *folders)
 
-    monkeypatch.setattr(disk_module, "_held", held)
+    monkeypatch.setattr(disk_module, "_hold_folders", held)
     service.write("/workspace/new/a", "x")
     assert (folder / "a").read_text() == "x"
 

@@ -190,7 +190,7 @@ def test_a_file_that_is_being_written_is_not_used_before_it_stays_as_it_is(
         now[0] = next(looks, b"whole")
         return now[0]
 
-    monkeypatch.setattr(config_watch, "_content", content)
+    monkeypatch.setattr(config_watch, "_read_content", content)
     monkeypatch.setattr(config_watch, "LOOK_S", 0.001)
 
     def update() -> str:

@@ -399,7 +399,7 @@ async def test_a_list_that_hangs_is_the_last_one_and_a_server_that_is_gone_is_un
             await client.read_resource(f"notes+{NOTE}")
         assert error.value.data[FAILURE]["kind"] == "unknown_outcome"
         gateway.registry.close()
-        monkeypatch.setattr(connections.Connection, "_opened", _refused)
+        monkeypatch.setattr(connections.Connection, "_open_client", _refused)
         with pytest.raises(MCPError) as error:
             await client.read_resource(f"notes+{NOTE}")
         assert error.value.data[FAILURE]["kind"] == "unavailable"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tests.invocation.world import World
 from tests.patience import PATIENCE_S
 from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.blocking import BlockingPorts
+from toolwire.invocation.ports.blocking import BlockingPorts
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall

@@ -13,7 +13,7 @@ from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Validated
-from toolwire.invocation.inner.inside import InnerCalls
+from toolwire.invocation.inner.inner_calls import InnerCalls
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.context import CallContext

@@ -10,7 +10,7 @@ SETUP = """
     from toolwire.catalogue.entry import Entry
     from toolwire.definition.from_function import from_function
     from toolwire.invocation.batch import invoke_all, needs_loop
-    from toolwire.invocation.blocking import BlockingPorts
+    from toolwire.invocation.ports.blocking import BlockingPorts
     from toolwire.invocation.scope import Scope
     from toolwire.journal.log.memory_log import ExecutionLog
     from toolwire.permission.policy import Policy, Rule

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.invocation.world import Recording, World
-from toolwire.invocation.ports import CallRecord
+from toolwire.invocation.ports.ports import CallRecord
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 

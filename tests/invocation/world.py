@@ -12,18 +12,18 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Composite, Entry, Middleware
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Permission, Tool
-from toolwire.invocation.asynchronous import AsynchronousPorts
 from toolwire.invocation.batch import invoke_all, needs_loop
-from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.ports import CallRecord, Ledger, Ports
+from toolwire.invocation.ports.asynchronous import AsynchronousPorts
+from toolwire.invocation.ports.blocking import BlockingPorts
+from toolwire.invocation.ports.ports import CallRecord, Ledger, Ports
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Run, Scope, require_result
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import CLEANUP_S, NOBODY, Caller, ToolCall
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
 from toolwire.vocabulary.results import Outcome, ToolResult
 
 Driver = Literal["blocking", "asyncio"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, inspect
 
-from toolwire.journal.database import database, schema
+from toolwire.journal.database import schema
+from toolwire.journal.ledger import store_database as database
 
 _statements: list[tuple[str, tuple[object, ...]]] = []
 """The statements that make the tables, each with its values."""

@@ -10,10 +10,10 @@ from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCRequest, JSONRPCResponse
 
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from tests.processor import seconds
+from toolwire.mcp.answer_mending import AnswerMender
 from toolwire.mcp.client_limits import BLOCKS
-from toolwire.mcp.mended_answers import AnswerMender
 from toolwire.mcp.server_log import ServerLog
-from toolwire.vocabulary import work_clock
+from toolwire.vocabulary.machine import work_clock
 
 META = {"_meta": {PROTOCOL_VERSION_META_KEY: "2025-11-25"}}
 UNKNOWN = {"type": "hologram"}

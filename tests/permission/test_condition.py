@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.processor import thread_s
-from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT
+from toolwire.definition.hostile.patterns import PATTERN_STATES_LIMIT
 from toolwire.permission.condition import MISSING, OPERATORS, TEXT_LIMIT, Condition, Pattern, kind_of, value_at
 from toolwire.vocabulary.errors import ConfigurationError
 

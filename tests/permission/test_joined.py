@@ -6,7 +6,7 @@ import random
 from typing import get_args
 
 from toolwire.definition.tool import Permission
-from toolwire.permission.joined import JoinedPolicy
+from toolwire.permission.joined_policy import JoinedPolicy
 from toolwire.permission.policy import STRICTNESS, Policy, Rule, Subject
 from toolwire.vocabulary.effects import Effect, Label
 

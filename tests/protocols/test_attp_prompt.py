@@ -10,7 +10,7 @@ import pytest
 
 from toolwire import tool
 from toolwire.definition.from_function import tool_of
-from toolwire.definition.texts.stub import stub
+from toolwire.definition.renderings.stub import stub
 from toolwire.protocols import get
 from toolwire.protocols.base import Language, Thought
 from toolwire.vocabulary.calls import PROGRAM_MODULES

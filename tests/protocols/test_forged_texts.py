@@ -11,7 +11,7 @@ import pytest
 
 from toolwire import protocols
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.describe import prompt_text
+from toolwire.definition.renderings.describe import prompt_text
 from toolwire.definition.texts.outside_texts import OUTSIDE_TEXT_LIMIT_BYTES
 from toolwire.definition.tool import Tool
 from toolwire.mcp.convert import from_mcp

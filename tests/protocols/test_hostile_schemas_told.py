@@ -13,8 +13,8 @@ from tests.processor import seconds
 from toolwire import protocols
 from toolwire.definition.chat_form import chat_form
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.describe import docstring_text, prompt_text
-from toolwire.definition.texts.stub import compact_stub, stub
+from toolwire.definition.renderings.describe import docstring_text, prompt_text
+from toolwire.definition.renderings.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.strict_schema import strict_problems, without_nulls
 from toolwire.protocols.reading.repair import fit_arguments

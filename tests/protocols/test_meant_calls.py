@@ -9,7 +9,7 @@ import pytest
 from tests.protocols.test_foreign import CALLS, TOOLS
 from tests.protocols.wrappings import REFUSED, Wrapping
 from toolwire.protocols import get
-from toolwire.protocols.meant_calls import SHOWN_LIMIT
+from toolwire.protocols.foreign.meant_calls import SHOWN_LIMIT
 from toolwire.vocabulary.calls import CODE_EXECUTION
 
 SHOWN = "This call is not in the form that calls are read from. In that form it is:\n"

@@ -146,7 +146,7 @@ def weak_registry(weak: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ToolRegistr
     def shared(_: Runtime) -> Sandbox:
         return weak
 
-    monkeypatch.setattr(facade_programs, "shared_sandbox", shared)
+    monkeypatch.setattr(facade_programs, "sandbox_of", shared)
     return ToolRegistry()
 
 

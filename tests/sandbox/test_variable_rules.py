@@ -14,7 +14,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.variable_rules import NAMES_TOLD, change_by, usable_variables, variables_note
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, bytes_of, source_of, source_text, with_change
 
 NAMED = " with a named zone"
 POISON = source_text("def steal():\n    return open('/etc/passwd').read()")

@@ -62,13 +62,13 @@ def test_only_a_failed_test_catches_a_mutant(tmp_path: Path) -> None:
         """
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/texts/python_text.py"
+file = "definition/renderings/python_text.py"
 old = '={value!r}" for name'
 new = '={value}" for name'
 
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/texts/python_text.py"
+file = "definition/renderings/python_text.py"
 old = '={value!r}" for name'
 new = '={value!r}" for  name'
 

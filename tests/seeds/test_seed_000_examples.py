@@ -16,7 +16,7 @@ import pytest
 
 from toolwire import Session, ToolCall, ToolRegistry, ToolResult, protocols
 from toolwire.definition.from_function import from_function
-from toolwire.definition.texts.stub import stub
+from toolwire.definition.renderings.stub import stub
 
 DOCUMENTS = Path(__file__).with_name("documents")
 ATTP = protocols.get("attp")

@@ -9,7 +9,7 @@ import pytest
 from tests.journal.conftest import server as server
 from tests.journal.postgres import Server
 from toolwire.journal.store import Store
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 

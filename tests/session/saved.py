@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.session.till import calls, program
 from toolwire import Session, ToolSpec
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 FOLDERS = Path(__file__).parent / "fixtures" / "saved"
 KEY = bytes(32)

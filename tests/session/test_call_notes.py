@@ -9,7 +9,7 @@ import pytest
 from tests.session.test_interrupt import reply
 from toolwire import ApprovalRequest, CallContext, Decision, InputRequired, Session, ToolRegistry
 from toolwire.invocation.asking.call_notes import NOTE_LIMIT_BYTES, NOTES_LIMIT
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.vocabulary.questions import Question
 
 

@@ -14,7 +14,7 @@ from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program, texts
 from toolwire import Turn
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 MADE: list[tuple[str, dict[str, Any]]] = [

@@ -36,7 +36,7 @@ from toolwire.journal.run import RunStart
 from toolwire.journal.store_conversations import DOCUMENT_LIMIT_BYTES
 from toolwire.log import LogFilter
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import DocumentChanged
 

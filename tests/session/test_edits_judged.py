@@ -14,7 +14,7 @@ from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.condition import Condition
 from toolwire.permission.policy import Policy
 from toolwire.permission.rule import Subject
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 PAY = ("pay", {"amount": 5})
 MUCH = Condition(path="/arguments/amount", op=">", value=50)

@@ -14,7 +14,7 @@ from toolwire import CallContext, DefinitionError, Session, ToolRegistry, ToolSp
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import COMPARED_LIMIT, SCAN_LIMIT, SEEN_URLS_LIMIT, urls_in, with_urls
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import Seen
 from toolwire.types import Effect
 from toolwire.vocabulary.results import ToolResult

@@ -14,7 +14,7 @@ from toolwire import Decision
 from toolwire.journal.database.tables import REQUESTS
 from toolwire.journal.store import Store
 from toolwire.permission.approval import REQUEST_LIFE_S, DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 NOBODY = "'pay' was not run: no decision came in time.\nIt did not run. A new request needs a new call."

@@ -33,7 +33,7 @@ from toolwire.protocols.base import Language
 from toolwire.protocols.outgoing import ENDINGS, FINISHES
 from toolwire.session.dialogue import INSTEAD_OF_TEXT
 from toolwire.session.finish import TurnFinish
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 from toolwire.types import ToolCompleted
 

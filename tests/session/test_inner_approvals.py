@@ -24,7 +24,7 @@ from toolwire import (
 )
 from toolwire.approvals import Decider
 from toolwire.permission.policy import Policy, Rule
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 
 class Office:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.session.till import calls, texts
 from toolwire import ApprovalRequest, CallContext, Decision, Session, ToolRegistry, ToolSpec
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 APPROVALS = 40
 WHOLE = 500

@@ -12,7 +12,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from toolwire import Caller, Session, ToolRegistry, ToolSpec, Turn
 from toolwire.sandbox.limits import Limits
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 REASON = "the user stopped it"
 MAY_HAVE = "It began and did not end. It may have taken effect: check that before you repeat it."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire import Caller, Session, Toolkit
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import StoreUnavailable

@@ -23,10 +23,10 @@ from toolwire import Agent, CallContext, Caller, ConfigurationError, Session, St
 from toolwire.facade.built_in.kept_variables import CALLERS_LIMIT, KeptVariables
 from toolwire.journal.ledger import forms
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore, ScriptedModel
 from toolwire.vocabulary.effects import Label
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, VariablesChange
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, VariablesChange
 
 ANN = Caller(principal="ann", agent="clerk", tenant="acme")
 SHOW = "print(globals().get('x'))"

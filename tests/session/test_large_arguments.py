@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from toolwire import Rule, Session
-from toolwire.invocation.aside import OFFLOAD_BYTES, is_large
-from toolwire.invocation.asynchronous import AsynchronousPorts
+from toolwire.invocation.ports.asynchronous import AsynchronousPorts
+from toolwire.invocation.ports.offload import OFFLOAD_BYTES, is_large
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.calls import Reply, ToolCall
 
@@ -77,7 +77,7 @@ def test_on_the_loop_the_same_work_takes_longer(
         return function()
 
     beside = asyncio.run(turn(tmp_path, arguments, steps))
-    monkeypatch.setattr(AsynchronousPorts, "aside", aside)
+    monkeypatch.setattr(AsynchronousPorts, "offload", aside)
     assert asyncio.run(turn(tmp_path, arguments, steps)) > 3 * beside
 
 

@@ -10,7 +10,7 @@ from tests.facade.test_base_tool import ARGUMENTS, AUTO, CONFIRM, DENY, Eraser
 from tests.session.till import calls, program, texts
 from toolwire import BaseTool, Decision, Rule, Session
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 PROGRAM = program("print(erase(path='a.txt'))")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolwire.protocols
-import toolwire.vocabulary.told
+import toolwire.vocabulary.model_text
 from toolwire import Session, ToolCall, ToolRegistry, ToolResponse, ToolResult
 
 FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "xml", "json", "attp")
@@ -201,7 +201,7 @@ def test_a_resumed_run_sends_no_base64_as_text(protocol: str, tmp_path: Path) ->
 
 def test_without_the_descriptions_the_base64_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control."""
-    monkeypatch.setattr(toolwire.vocabulary.told, "_line", lambda members: None)
+    monkeypatch.setattr(toolwire.vocabulary.model_text, "_base64_line", lambda members: None)
     result = looking({"picture": IMAGE}).invoke("look", {})
     assert all(DATA in sent(protocol, result) for protocol in FORMATS)
 

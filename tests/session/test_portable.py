@@ -15,8 +15,8 @@ from tests.session.till import Till, calls, program, texts
 from toolwire import Caller, Decision, Turn
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
-from toolwire.session.wire import decisions_to_json
+from toolwire.session.runs.resume import RunStore
+from toolwire.session.runs.wire import decisions_to_json
 from toolwire.testing import MemoryStore
 from toolwire.vocabulary.values import digest
 
@@ -117,7 +117,7 @@ async def test_no_changed_leaf_of_a_portable_form_resumes_anything(name: str, wh
 @pytest.mark.threat(2)
 async def test_without_the_signature_changed_forms_resume(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """The control: the same changes, to a reader that does not look at the signature."""
-    monkeypatch.setattr("toolwire.session.wire._check_mac", lambda document, key: None)
+    monkeypatch.setattr("toolwire.session.runs.wire._check_mac", lambda document, key: None)
     run = await kept()
     ran = 0
     step = 1 if whole else 3

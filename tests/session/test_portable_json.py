@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.session.suspended_runs import KEY, NOW, request, view
 from toolwire.permission.approval import Decider, Decision, DecisionRefused
-from toolwire.session.portable_json import LONE_SURROGATES_KEY, from_portable, portable_json
-from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
+from toolwire.session.runs.portable_json import LONE_SURROGATES_KEY, from_portable, portable_json
+from toolwire.session.runs.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.values import canonical
 

@@ -7,8 +7,8 @@ import pytest
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, program
 from toolwire import CallContext, Session, ToolRegistry, Turn
-from toolwire.session.kept_reply import reply_form, reply_of
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.kept_reply import reply_form, reply_of
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 FIRST = program("paid = price('tea')\nprint(paid)")

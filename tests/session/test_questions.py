@@ -25,7 +25,7 @@ from toolwire import (
     ToolSpec,
     Turn,
 )
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 SIZE = {"type": "integer", "minimum": 1, "maximum": 9}
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.session.till import calls, program
 from toolwire import Session, ToolRegistry, ToolSpec
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 READS = "print(mail())\nprint(pay(5))"
 SENDS = calls(("send", {"text": "hello"}))

@@ -12,10 +12,10 @@ import pytest
 
 from toolwire import BaseTool, Caller, Session, ToolParameter, ToolRegistry, ToolResult, ToolSpec
 from toolwire.protocols import get
-from toolwire.protocols.meant_calls import SHOWN_LIMIT
+from toolwire.protocols.foreign.meant_calls import SHOWN_LIMIT
 from toolwire.protocols.right_call import KEPT_LIMIT, WRAPPERS_LIMIT
 from toolwire.session.failed_calls.right_forms import HEADINGS
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 

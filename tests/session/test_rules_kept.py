@@ -13,7 +13,7 @@ from tests.session.till import Till, calls, program
 from toolwire import ApprovalRequest, Caller, Decision, DecisionRefused, Policy, Session, ToolSpec, Turn
 from toolwire.approvals import Decider, rule_for
 from toolwire.permission.rule import RuleScope
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 PAY = ("pay", {"amount": 5})

@@ -136,7 +136,7 @@ async def test_a_saved_program_is_refused_by_another_engine(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved, counter = index(version), Counter()
-    monkeypatch.setattr("toolwire.session.resume.replay_engine", "cpython-9.9/1")
+    monkeypatch.setattr("toolwire.session.runs.resume.replay_engine", "cpython-9.9/1")
     with opened(version, tmp_path) as store:
         for name in sorted(PROGRAMS & TESTED[version].keys()):
             with pytest.raises(DecisionRefused) as refused:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolwire import BindingError, BoundValueError, Session, Store, Toolkit, ToolRegistry, ToolResult, ToolSpec
-from toolwire.vocabulary.texts.html_display import CELL_LIMIT, html_table
+from toolwire.vocabulary.html_display import CELL_LIMIT, html_table
 
 SECRET = "s-3cr3t " * 100
 SCRIPT = "<script>alert(1)</script>"

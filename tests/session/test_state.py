@@ -12,7 +12,7 @@ from tests.session.till import calls, program
 from toolwire import Session, ToolSpec, Turn
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 PAY = ("pay", {"amount": 5})
 

@@ -11,7 +11,7 @@ import pytest
 from tests.session.till import Till, calls, texts
 from toolwire import ApprovalRequest, ConfigurationError, Decision, Rule, Session, ToolSpec, Turn
 from toolwire.permission.approval import Answer, DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 PAY = ("pay", {"amount": 5})

@@ -14,7 +14,7 @@ from tests.session.till import Till, program
 from toolwire import ConfigurationError, Session, ToolSpec, Turn
 from toolwire.permission.approval import DecisionRefused
 from toolwire.sandbox.answers import replay_engine
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 
 THREE = """

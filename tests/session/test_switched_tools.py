@@ -9,7 +9,7 @@ import pytest
 from tests.session.till import Till, calls, program, texts
 from toolwire import Session, ToolRegistry, ToolSpec, Turn
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 CALLS = calls(("price", {"thing": "tea"}), ("pay", {"amount": 5}))
 PROGRAM = program("print(price('tea'))\nprint(pay(5))")

@@ -62,7 +62,7 @@ async def book(folder: Path, *verdicts: str) -> Book:
 
 
 def _decision(given: Any) -> Any:
-    from toolwire.session.wire import read_decisions
+    from toolwire.session.runs.wire import read_decisions
 
     return read_decisions([given]).items[0]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.session.till import calls
 from toolwire import Decision, Session, ToolRegistry, ToolSpec, Turn
 from toolwire.invocation.record import in_doubt
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 from toolwire.types import ToolCompleted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import FAILURE_RULES, REPEATABLE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Rule, Session, ToolRegistry
-from toolwire.facade.built_in.finding import REMEMBERED_LIMIT
+from toolwire.facade.finding import REMEMBERED_LIMIT
 
 
 def send_email(to: str) -> str:

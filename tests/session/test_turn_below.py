@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from tests.session.test_interrupt import reply
 from toolwire import CallContext, Caller, ConfigurationError, Rule, Session, ToolRegistry, Turn
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

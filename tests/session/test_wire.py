@@ -18,9 +18,9 @@ from tests.session.suspended_runs import FIXTURES, KEY, NOW, VIEWS, request, vie
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Decider, Decision, DecisionRefused
 from toolwire.permission.rendering import render
-from toolwire.session import wire
-from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
-from toolwire.session.wire_shape import WIRE_LIMIT_BYTES
+from toolwire.session.runs import wire
+from toolwire.session.runs.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
+from toolwire.session.runs.wire_shape import WIRE_LIMIT_BYTES
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.values import canonical
 

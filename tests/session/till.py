@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolwire import Session, ToolSpec
-from toolwire.session.resume import RunStore
+from toolwire.session.runs.resume import RunStore
 
 
 class Till:

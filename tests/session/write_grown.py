@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import toolwire.session.resume
+import toolwire.session.runs.resume
 from tests.session.saved import KEY, REPLIES, Counter
 from tests.session.write_saved import _crash, _save, _wait_for_ever  # pyright: ignore[reportPrivateUsage]
 from toolwire import ToolRegistry
@@ -50,7 +50,7 @@ def main(folder: Path, rows: int = ROWS) -> int:
         database.close()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "grown.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    index = {"engine": toolwire.session.resume.replay_engine, "runs": saved}
+    index = {"engine": toolwire.session.runs.resume.replay_engine, "runs": saved}
     (folder / "grown.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")
     return 0
 

@@ -18,7 +18,7 @@ from typing import Any
 import toolwire.invocation.ask
 import toolwire.journal.ledger.leases
 import toolwire.journal.store
-import toolwire.session.resume
+import toolwire.session.runs.resume
 from tests.session.saved import FOLDERS, KEY, REPLIES, Counter
 from tests.session.test_suspended import decided, waiting
 from toolwire import Decision, Turn
@@ -53,13 +53,13 @@ def main() -> int:
         database.close()
         folder.mkdir(parents=True)
         (folder / "runs.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    index = {"engine": toolwire.session.resume.replay_engine, "runs": saved}
+    index = {"engine": toolwire.session.runs.resume.replay_engine, "runs": saved}
     (folder / "runs.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")
     return 0
 
 
 def _wait_for_ever() -> None:
-    toolwire.session.resume.RUN_LIFE_S = toolwire.invocation.ask.REQUEST_LIFE_S = FOR_EVER_S
+    toolwire.session.runs.resume.RUN_LIFE_S = toolwire.invocation.ask.REQUEST_LIFE_S = FOR_EVER_S
     # An unknown host and an expired lease: a session that opens the store can take the crashed run.
     toolwire.journal.ledger.leases.this_host = lambda: "elsewhere - -"
     toolwire.journal.store.LEASE_S = -FOR_EVER_S

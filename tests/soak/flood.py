@@ -21,7 +21,7 @@ from tests.invocation.test_flooding import (
 )
 from tests.invocation.world import Recording
 from tests.soak.mixed import use
-from toolwire.invocation.ports import CallRecord
+from toolwire.invocation.ports.ports import CallRecord
 
 SECONDS = 60.0
 CALLS_S = 10 * LIMIT / WORK_S

@@ -14,7 +14,7 @@ from tests.journal.world import run_start
 from tests.patience import PATIENCE_S
 from tests.testing.kits.ledgers import LEDGER_CHECKS, MakeLedger, check_ledger
 from toolwire import Store
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports.ports import Ledger
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing import PortFails
 from toolwire.testing.ledger import MemoryLedger, Records

@@ -10,7 +10,7 @@ import pytest
 import tests.testing.kits.sinks as kit
 from tests.testing.kits.sinks import SINK_CHECKS, ListSink, MakeSink, OpenSink, check_sink
 from toolwire.invocation.fold import CallOutput
-from toolwire.invocation.ports import Part
+from toolwire.invocation.ports.ports import Part
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.testing import PortFails
 from toolwire.vocabulary.response import ToolResponse

@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from tests.patience import PATIENCE_S
-from toolwire.vocabulary.gate import Gate, GateClosed, GateFull, ShareTaken
+from toolwire.vocabulary.machine.gate import Gate, GateClosed, GateFull, ShareTaken
 
 
 def queue_up(gate: Gate, waiters: int) -> list[Future[None]]:
@@ -190,7 +190,7 @@ def test_tasks_of_several_loops_are_inside_one_at_a_time() -> None:
 def test_a_forked_child_finds_the_gate_open() -> None:
     code = (
         "import os\n"
-        "from toolwire.vocabulary.gate import Gate\n"
+        "from toolwire.vocabulary.machine.gate import Gate\n"
         "gate = Gate()\n"
         "gate.enter(), gate.enter()\n"
         "child = os.fork()\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import until
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 
 
 def test_a_lock_belongs_to_one_open_file_until_it_is_closed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.processor import LINEAR, growth
-from toolwire.vocabulary.told import LONG_BASE64, model_output, model_value, show
+from toolwire.vocabulary.model_text import LONG_BASE64, model_output, model_value, show
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
 

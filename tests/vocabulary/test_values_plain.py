@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from tests.vocabulary.strategies import json_values, unhurried, with_types
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.told import show
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.values import DEPTH_LIMIT, plain_value
 
 

@@ -10,8 +10,8 @@ from contextvars import copy_context
 import pytest
 
 from toolwire import ToolRegistry
-from toolwire.vocabulary import work_clock
-from toolwire.vocabulary.work_clock import CALL_DEADLINE, WorkClock
+from toolwire.vocabulary.machine import work_clock
+from toolwire.vocabulary.machine.work_clock import CALL_DEADLINE, WorkClock
 
 
 def spend(seconds: float) -> None:

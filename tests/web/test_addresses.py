@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from toolwire.web.addresses import why_not
+from toolwire.builtin.web.addresses import why_not
 
 # fmt: off
 NOT_PUBLIC = (

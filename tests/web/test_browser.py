@@ -23,13 +23,13 @@ from tests.patience import until
 from tests.web.attacking_page import WAYS, Attack, attacking, browser_processes
 from tests.web.servers import answer, serving
 from toolwire import ToolRegistry, ToolResult
+from toolwire.builtin.web import browser, guarding_proxy
+from toolwire.builtin.web.fetching import URL_LIMIT, Fetched
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.network import BODY_LIMIT_BYTES
+from toolwire.builtin.web.refusals import Blocked, FetchFailed
 from toolwire.tools import WebFetchTool
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web import browser, guarding_proxy
-from toolwire.web.fetching import URL_LIMIT, Fetched
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.network import BODY_LIMIT_BYTES
-from toolwire.web.refusals import Blocked, FetchFailed
 
 PATIENCE_S = 120.0
 URL = "http://page.example/"
@@ -136,7 +136,7 @@ async def shown(monkeypatch: pytest.MonkeyPatch, page: FakePage) -> Fetched | No
     async def opened(flags: list[str]) -> AsyncIterator[FakePage]:
         yield page
 
-    monkeypatch.setattr(browser, "_opened", opened)
+    monkeypatch.setattr(browser, "_open_browser", opened)
     return await browser.render(URL, transport=GuardedTransport(), ports=(80,))
 
 
@@ -266,7 +266,7 @@ async def test_a_redirect_to_a_refused_host_tells_the_refusal_of_the_guard(monke
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://user:word@page.example/", "http://page.example:22/"])
 async def test_a_url_that_is_not_fetched_starts_no_browser(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser, "_opened", None)
+    monkeypatch.setattr(browser, "_open_browser", None)
     with pytest.raises(Blocked):
         await browser.render(url, transport=GuardedTransport(), ports=(80,))
 

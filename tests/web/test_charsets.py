@@ -11,15 +11,15 @@ import pytest
 
 from tests.architecture.source import ROOT
 from tests.processor import REFERENCE_MS, reference, thread_s
-from toolwire.web.charsets import codec_of
-from toolwire.web.fetching import content_type_of
+from toolwire.builtin.web.charsets import codec_of
+from toolwire.builtin.web.fetching import content_type_of
 
 SIZE = 300_000
 LIMIT_S = 1.0
 PROGRAM = """
 import time
-from toolwire.web.fetching import Fetched, content_type_of
-from toolwire.web.page_cache import _page
+from toolwire.builtin.web.fetching import Fetched, content_type_of
+from toolwire.builtin.web.page_cache import _page
 
 kind, charset = content_type_of("text/plain; charset={charset}")
 body = (b"{unit}" * {size})[:{size}]

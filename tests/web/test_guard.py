@@ -11,9 +11,9 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire.web.fetching import REDIRECT_LIMIT, URL_LIMIT, fetch
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.refusals import Blocked, FetchFailed
+from toolwire.builtin.web.fetching import REDIRECT_LIMIT, URL_LIMIT, fetch
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.refusals import Blocked, FetchFailed
 
 LOOPBACK_HOSTS = (
     "127.0.0.1",

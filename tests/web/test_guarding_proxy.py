@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import pytest
 
 from tests.web.servers import answer, serving
-from toolwire.web import guarding_proxy as module
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.guarding_proxy import GuardingProxy, guarding_proxy
+from toolwire.builtin.web import guarding_proxy as module
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.guarding_proxy import GuardingProxy, guarding_proxy
 
 GREETING, WELCOME = b"\x05\x01\x00", b"\x05\x00"
 DONE, NOT_ALLOWED, UNREACHABLE = 0, 2, 4

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from toolwire.web import browser, page_texts
-from toolwire.web.page_texts import text_of
+from toolwire.builtin.web import browser, page_texts
+from toolwire.builtin.web.page_texts import text_of
 
 ELEMENTS = (
     "template div p b a ul li table tr td dialog script style noscript iframe noembed noframes datalist canvas svg"

@@ -15,11 +15,11 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.web.test_guarding_proxy import asked, named
-from toolwire.web import host_names as module
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.guarding_proxy import guarding_proxy
-from toolwire.web.host_names import LOOKUPS_OF_A_DOMAIN, LOOKUPS_OF_A_PAGE, Names
-from toolwire.web.refusals import FetchFailed
+from toolwire.builtin.web import host_names as module
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.guarding_proxy import guarding_proxy
+from toolwire.builtin.web.host_names import LOOKUPS_OF_A_DOMAIN, LOOKUPS_OF_A_PAGE, Names
+from toolwire.builtin.web.refusals import FetchFailed
 
 
 class NameServer:

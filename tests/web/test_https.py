@@ -8,11 +8,11 @@ from tests.patience import PATIENCE_S
 from tests.web.authority import Authority
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import ToolRegistry
+from toolwire.builtin.web import browser
+from toolwire.builtin.web.fetching import Fetched, fetch
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.refusals import Blocked, FetchFailed
 from toolwire.tools import WebFetchTool
-from toolwire.web import browser
-from toolwire.web.fetching import Fetched, fetch
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.refusals import Blocked, FetchFailed
 
 HOST = "page.example"
 

@@ -12,11 +12,11 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire.web import fetching, network
-from toolwire.web.fetching import RATIO_FREE_BYTES, RATIO_LIMIT, Fetched, fetch
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.network import BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES, READ_BYTES
-from toolwire.web.refusals import Blocked, FetchFailed
+from toolwire.builtin.web import fetching, network
+from toolwire.builtin.web.fetching import RATIO_FREE_BYTES, RATIO_LIMIT, Fetched, fetch
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.network import BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES, READ_BYTES
+from toolwire.builtin.web.refusals import Blocked, FetchFailed
 
 
 async def got(server: LoopbackServer, deadline_s: float = PATIENCE_S, path: str = "/") -> Fetched:
@@ -138,7 +138,7 @@ async def test_a_bomb_is_stopped_before_it_takes_memory(monkeypatch: pytest.Monk
             pieces.append(len(piece))
             yield piece
 
-    monkeypatch.setattr(fetching, "_unpacked", counting)
+    monkeypatch.setattr(fetching, "_unpack", counting)
     async with serving(lambda path: answer(packed, content_encoding="gzip")) as server:
         with pytest.raises(Blocked, match="one packed byte of the page becomes more than 200"):
             await got(server)

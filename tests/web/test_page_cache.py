@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.web.servers import LoopbackServer, answer, serving
-from toolwire.web import page_cache as module
-from toolwire.web.fetching import Fetched
-from toolwire.web.page_cache import CACHE_TIME_S, Pages
-from toolwire.web.refusals import FetchFailed
+from toolwire.builtin.web import page_cache as module
+from toolwire.builtin.web.fetching import Fetched
+from toolwire.builtin.web.page_cache import CACHE_TIME_S, Pages
+from toolwire.builtin.web.refusals import FetchFailed
 
 
 class Clock:

@@ -15,10 +15,10 @@ import pytest
 from tests.patience import PATIENCE_S, until
 from tests.processor import at_rest
 from tests.web.test_page_reader import hostile_reader
-from toolwire.vocabulary.work_clock import CALL_DEADLINE
-from toolwire.web import page_reader as module
-from toolwire.web.page_reader import PAGES_LIMIT, TEXT_LIMIT, PageReader
-from toolwire.web.refusals import FetchFailed, PageLimit
+from toolwire.builtin.web import page_reader as module
+from toolwire.builtin.web.page_reader import PAGES_LIMIT, TEXT_LIMIT, PageReader
+from toolwire.builtin.web.refusals import FetchFailed, PageLimit
+from toolwire.vocabulary.machine.work_clock import CALL_DEADLINE
 
 SIZE = 1_000_000
 WORDS = "Some honest words of a sentence that goes on for a while, as people write it. "
@@ -76,7 +76,7 @@ LONG = page_of("<i>x</i>", f"<article><p>{WORDS}</p>", "</article>", size=50_000
 def test_a_search_for_an_article_that_takes_too_long_leaves_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
     def text(work_s: float) -> str:
         setting = f"from toolwire.vocabulary import work_clock; work_clock.WORK_S = {work_s}"
-        start = "from toolwire.web.page_process import main; main()"
+        start = "from toolwire.builtin.web.page_process import main; main()"
         monkeypatch.setattr(module, "_MAIN", f"import sys; sys.path[:] = sys.argv[1:]; {setting}; {start}")
         reader = PageReader()
         try:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from toolwire.builtin.web import page_reader as module
+from toolwire.builtin.web.page_reader import TEXT_LIMIT, PageReader
+from toolwire.builtin.web.page_texts import SAMPLE_HTML, SAMPLE_PDF
+from toolwire.builtin.web.refusals import FetchFailed, PageLimit
 from toolwire.vocabulary.errors import SandboxUnavailable
-from toolwire.web import page_reader as module
-from toolwire.web.page_reader import TEXT_LIMIT, PageReader
-from toolwire.web.page_texts import SAMPLE_HTML, SAMPLE_PDF
-from toolwire.web.refusals import FetchFailed, PageLimit
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def hostile_reader(
     """Returns a reader whose parser runs `body` instead, as one that a page has taken over would."""
     lines = [
         "import ctypes, os, socket, sys, time",
-        "from toolwire.web import page_process, page_texts",
+        "from toolwire.builtin.web import page_process, page_texts",
         "def text_of(kind, page, url, charset):",
         "    if page == b'honest' or url == 'https://example.org/':",
         "        return '', 'honest'",
@@ -225,7 +225,7 @@ def test_a_machine_without_seccomp_refuses(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_process_ends_with_its_host() -> None:
     code = (
-        "from toolwire.web.page_reader import page_reader\n"
+        "from toolwire.builtin.web.page_reader import page_reader\n"
         "reader = page_reader()\n"
         "reader.read('html', b'<p>x', url='', charset='')\n"
         "print(reader.process_id)\n"

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from toolwire.facade.tools.tool_spec import ToolSpec
     from toolwire.journal.store import Store
-    from toolwire.session.wire import GivenDecisions
+    from toolwire.session.runs.wire import GivenDecisions
 
 _NO_BUDGET = Budget()
 _LAST_SAVE_S = 1.0

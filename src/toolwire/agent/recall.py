@@ -9,7 +9,7 @@ from toolwire.agent.agent_loop import whole_turn
 from toolwire.agent.agent_run import AgentRun
 from toolwire.agent.memory import Memory
 from toolwire.agent.result import AgentResult
-from toolwire.session.wire import GivenDecisions
+from toolwire.session.runs.wire import GivenDecisions
 from toolwire.vocabulary.errors import ConfigurationError
 
 _OPEN = ("suspended", "running")

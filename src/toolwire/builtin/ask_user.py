@@ -85,7 +85,7 @@ def ask_user_tool() -> Tool:
 
 def _problem(schema: Mapping[str, Any]) -> str | None:
     # Imported here: the JSON schema validator takes a tenth of a second.
-    from toolwire.definition.json_schema.schema_limits import check_limits
+    from toolwire.definition.hostile.schema_limits import check_limits
     from toolwire.definition.json_schema.validator import check_schema
 
     try:

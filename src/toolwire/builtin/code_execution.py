@@ -20,7 +20,7 @@ from toolwire.builtin.program_record import (
 )
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_path
-from toolwire.definition.texts.python_text import sections, signature_line
+from toolwire.definition.renderings.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.sandbox.admission import Overloaded
 from toolwire.sandbox.limits import Limits
@@ -45,8 +45,8 @@ from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.model_text import media_apart
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
-from toolwire.vocabulary.told import media_apart
 
 if TYPE_CHECKING:
     from toolwire.runtime.loop_calls import LoopCalls

@@ -13,7 +13,7 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Step
-from toolwire.vocabulary.texts.variables import SharedVariables
+from toolwire.vocabulary.variables import SharedVariables
 
 RUN_ID_DIGITS = 16
 """Hex digits of a recorded program's id: enough that two programs of one store never share it."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
-from toolwire.definition.texts.stub import stub
+from toolwire.definition.renderings.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.machine.work_clock import WorkLimit
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.work_clock import WorkLimit
 
 DESCRIPTION = (
     "Find tools by their purpose. More tools exist than you were shown: search before you say that something "

@@ -9,13 +9,13 @@ from dataclasses import replace as replaced
 from types import BuiltinMethodType, MethodType
 
 from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.seat import DrawnRegistration, Registration
+from toolwire.catalogue.registration import DrawnRegistration, Registration
 from toolwire.catalogue.similar_names import nearest, skeleton, suggestion
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import RegistrationError
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
 
 _LOG = logging.getLogger("toolwire.registry")
 

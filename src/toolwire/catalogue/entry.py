@@ -11,8 +11,8 @@ from typing import Any, Protocol, cast, get_args
 from toolwire.catalogue.groups import BASIC
 from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.kept_text import Spill
+from toolwire.vocabulary.machine.gate import Gate
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import Outcome, ToolResult
 

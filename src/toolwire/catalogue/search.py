@@ -16,7 +16,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.terms import Sense, senses, terms
 from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
-from toolwire.vocabulary.work_clock import WorkClock, WorkLimit
+from toolwire.vocabulary.machine.work_clock import WorkClock, WorkLimit
 
 WEIGHTS = (6.0, 2.0, 0.15, 0.3)
 """Weights of a word by field: name (with title and tags), first sentence, rest of the description, parameters."""

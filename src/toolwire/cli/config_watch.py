@@ -9,7 +9,7 @@ from pathlib import Path
 
 import toolwire
 from toolwire.cli.output import Output
-from toolwire.vocabulary.system import call_on_hangup
+from toolwire.vocabulary.machine.system import call_on_hangup
 
 LOOK_S = 1.0
 """Seconds between two looks at a file. A person who has just saved it expects the change at once."""

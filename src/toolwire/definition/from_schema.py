@@ -14,9 +14,9 @@ from toolwire.definition.arguments.problems import LazyProblem, as_lazy_problem,
 from toolwire.definition.arguments.problems import problem_of_hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, check_effects, check_published_options
 from toolwire.definition.docstring.docs import Docs
+from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.current_draft import read_outside_forms
 from toolwire.definition.json_schema.required_defaults import RequiredDefaults
-from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter, program_parameters
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.schema_function import (

@@ -9,7 +9,7 @@ from toolwire.definition.binding import Binding, States
 from toolwire.definition.declared import check_permission
 from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.from_schema import SchemaShape
-from toolwire.definition.json_schema.schema_limits import check_limits
+from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.shape import Form, Invalid, OutputShape, Parameter, ParameterKind, Validated
 from toolwire.definition.signature import Signature, read_signature

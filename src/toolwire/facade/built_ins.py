@@ -21,7 +21,7 @@ from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from toolwire.facade.built_in.background import BackgroundCalls
-    from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
+    from toolwire.facade.tools.code_execution_tool import CodeExecutionTool
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
 

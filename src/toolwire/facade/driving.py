@@ -7,8 +7,8 @@ from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.invocation.batch import needs_loop
-from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
+from toolwire.invocation.ports.blocking import BlockingPorts
 from toolwire.invocation.scope import Scope, require_result
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.step import step
@@ -24,7 +24,7 @@ def new_scope(catalogue: Catalogue) -> Scope:
 def async_scope(scope: Scope, **changes: Any) -> Scope:
     """Returns the scope of awaited calls with the same settings, except for the given changes."""
     # Import asyncio here: only callers with a loop need it.
-    from toolwire.invocation.asynchronous import AsynchronousPorts
+    from toolwire.invocation.ports.asynchronous import AsynchronousPorts
 
     return replace(scope, ports=AsynchronousPorts(scope.runtime, scope.cleanup_s), **changes)
 

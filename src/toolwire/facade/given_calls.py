@@ -61,8 +61,8 @@ def _fit_and_report(
     if schema is None:
         return arguments, ()
     # Imported here: most hosts import no reader before their first reply.
+    from toolwire.protocols.reading.conversion import convert_guessed, convert_written
     from toolwire.protocols.reading.repair import decode_json_texts
-    from toolwire.protocols.xml.conversion import convert_guessed, convert_written
 
     if is_written:
         return convert_written(arguments, schema)

@@ -177,7 +177,7 @@ class McpTools:
                 installed, a rule names a tool and can never apply to a call of it, or `pins` cannot be used.
             BindingError: A preset does not fit its tool.
         """
-        from toolwire.facade.toolkits.registered import check_postprocess
+        from toolwire.facade.registered import check_postprocess
 
         check_postprocess(postprocess_func)
         _check_place(client, self._call_scope, group_name)
@@ -189,7 +189,7 @@ class McpTools:
             disabled=frozenset(disable_funcs or ()),
             presets=dict(preset_kwargs_mapping or {}),
             is_wrapped=wrap_tool_result,
-            options={"group": group_name, "amend": postprocess_func, "permission": permission},
+            options={"group": group_name, "finalise": postprocess_func, "permission": permission},
             pins=McpPins(pins),
             accept=require_accept(accept),
         )

@@ -37,7 +37,7 @@ class NamedTools:
 
 def tools_html(entries: Iterable[Entry], policy: Policy) -> str:
     """Returns the tools with their permission and description as an HTML table."""
-    from toolwire.vocabulary.texts.html_display import html_table
+    from toolwire.vocabulary.html_display import html_table
 
     rows = [(entry.name, judge_by_name(entry, policy).effect, _first_line(entry)) for entry in entries]
     return html_table(rows, head=("tool", "permission", "description"))

@@ -169,7 +169,7 @@ class RegistryBase(NamedTools, Traceable, Observable, Switching, McpTools):
                 raise ConfigurationError("keep_days and keep_entries bound a log in a store: give store=... as well")
             log = ExecutionLog()
         else:
-            from toolwire.journal.log.durable_log import durable_log
+            from toolwire.journal.durable_log import durable_log
 
             log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
         parts.log = log

@@ -94,8 +94,8 @@ class Settings(BuiltInTools):
         """Returns the tools of each given switch, by its name; none if it is switched off."""
         from toolwire.builtin.ask_user import ask_user_tool
         from toolwire.builtin.background_calls import background_tools
-        from toolwire.facade.built_in.finding import search_entry
         from toolwire.facade.built_in.pages import pages_entry
+        from toolwire.facade.finding import search_entry
 
         parts = self._parts
         tools: dict[str, list[Entry]] = {}

@@ -31,7 +31,7 @@ def scope_with_log(scope: Scope, store: object) -> Scope:
 
     if not isinstance(store, Store):
         return scope
-    from toolwire.journal.log.durable_log import DurableLog
+    from toolwire.journal.durable_log import DurableLog
 
     known = [observer.store.url for observer in scope.observers if isinstance(observer, DurableLog)]
     return scope if store.url in known else replace(scope, observers=(*scope.observers, DurableLog(store)))

@@ -34,7 +34,7 @@ from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
-from toolwire.gateway.upstream.passing_on import OfferHandlers
+from toolwire.gateway.upstream.offer_handlers import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.client_limits import SUBSCRIPTIONS

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
-from toolwire.vocabulary.gate import Gate, GateClosed, GateFull, ShareTaken
+from toolwire.vocabulary.machine.gate import Gate, GateClosed, GateFull, ShareTaken
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Validated
 from toolwire.invocation.judge import effects_of
-from toolwire.invocation.ports import Ledger, TimedOut
+from toolwire.invocation.ports.ports import Ledger, TimedOut
 from toolwire.invocation.record import in_doubt
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided

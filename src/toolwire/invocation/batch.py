@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.fold import with_repeatable_stop
-from toolwire.invocation.inner.under_way import CutOff, UnderWay
 from toolwire.invocation.invoker import invoke
+from toolwire.invocation.ports.under_way import CutOff, UnderWay
 from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts

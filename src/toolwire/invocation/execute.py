@@ -15,11 +15,10 @@ from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.definition.unreadable_returns import READABLE
-from toolwire.invocation.amend import finalise_result
 from toolwire.invocation.asking.ends import failure_of_declined, without_context
-from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
+from toolwire.invocation.finalise import finalise_result
 from toolwire.invocation.fold import (
     ALL_GIVEN,
     READY,
@@ -33,9 +32,10 @@ from toolwire.invocation.fold import (
     with_earlier_content,
     with_repeatable_stop,
 )
-from toolwire.invocation.inner.inside import InnerCalls
+from toolwire.invocation.inner.inner_calls import InnerCalls
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.invocation.ports import Ports, Raised, TimedOut
+from toolwire.invocation.ports.pauses import PauseClock
+from toolwire.invocation.ports.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import check_promise
 from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.tell import sink_for_call
@@ -47,10 +47,10 @@ from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.foreign.plain_forms import read_iterator
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
+from toolwire.vocabulary.machine.work_clock import CALL_DEADLINE
 from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
-from toolwire.vocabulary.work_clock import CALL_DEADLINE
 
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome]:

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.invocation.ports import Part, Ports, Sink
+from toolwire.invocation.ports.ports import Part, Ports, Sink
 from toolwire.runtime.own_cancellation import is_cancelled_error
 from toolwire.vocabulary.blocks import (
     Content,
@@ -27,10 +27,10 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted, Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, stop_facts
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.tools")
 

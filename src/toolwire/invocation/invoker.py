@@ -18,12 +18,12 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from toolwire.invocation.aside import needs_thread, offload_if
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.fold import interruption_result, with_repeatable_stop
 from toolwire.invocation.judge import judge_call
 from toolwire.invocation.middleware.onion import through
+from toolwire.invocation.ports.offload import needs_thread, offload_if
 from toolwire.invocation.postprocess import first_page, has_read, postprocess
 from toolwire.invocation.record import begin, in_doubt, is_divergence, recall, record_begun
 from toolwire.invocation.resolve import resolve

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.aside import needs_thread, offload_if
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
+from toolwire.invocation.ports.offload import needs_thread, offload_if
 from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.seen_urls import urls_in
@@ -17,9 +17,9 @@ from toolwire.vocabulary.blocks import TextBlock, is_media
 from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text, page_of
-from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import tag
 
 OWNERS_LIMIT = 200

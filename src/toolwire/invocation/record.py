@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports.ports import Ledger
 from toolwire.invocation.scope import Scope, read_again, read_result
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.blocks import TextBlock
@@ -21,8 +21,8 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, stop_facts
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key, step_of
-from toolwire.vocabulary.texts.variables import change_of
 from toolwire.vocabulary.values import digest
+from toolwire.vocabulary.variables import change_of
 
 
 def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, ToolResult | InDoubtStep | None]:

@@ -15,10 +15,10 @@ from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.definition.tool import Tool
-from toolwire.invocation.asking.nobody import NobodyAsked
-from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.inner.shared_run import Run, TurnEnd
-from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
+from toolwire.invocation.nobody import NobodyAsked
+from toolwire.invocation.ports.pauses import PauseClock
+from toolwire.invocation.ports.ports import Ledger, Observer, Ports, Sink
+from toolwire.invocation.shared_run import Run, TurnEnd
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import urls_in
@@ -29,7 +29,7 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.texts.variables import SharedVariables
+from toolwire.vocabulary.variables import SharedVariables
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""

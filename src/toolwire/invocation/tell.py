@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from toolwire.invocation.ports import CallRecord, Part, Sink
+from toolwire.invocation.ports.ports import CallRecord, Part, Sink
 from toolwire.invocation.scope import Events, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import ApprovalRequest, Decision

@@ -10,7 +10,7 @@ from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.variables import Variables
+from toolwire.vocabulary.variables import Variables
 
 RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
 """running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its
@@ -38,7 +38,7 @@ class RunStart:
 
     Attributes:
         run_id: The id of the run.
-        reply: The parsed reply in JSON types (`session/kept_reply.py` writes and reads it).
+        reply: The parsed reply in JSON types (`session/runs/kept_reply.py` writes and reads it).
         protocol: Name of the model's calling format; empty for a format of the user's own.
         caller: The caller for which the run is made.
         policy_digest: `sha256:` of the rules in force at the start.

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal.conversation_info import check_name
-from toolwire.journal.database.database import Database
 from toolwire.journal.database.location import READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
@@ -23,6 +22,7 @@ from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import note_variables, with_variables
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus

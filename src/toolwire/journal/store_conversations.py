@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from typing import Any, cast
 
 from toolwire.journal.conversation_info import ConversationInfo, Document, check_name
-from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import conversations, documents
 from toolwire.journal.ledger.conversation_leases import ConversationLease
 from toolwire.journal.ledger.documents import DocumentSave
 from toolwire.journal.ledger.parts import Parts, split
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused

@@ -13,16 +13,16 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection
 
-from toolwire.journal.database.database import Database
 from toolwire.journal.database.work import Work
+from toolwire.journal.ledger.compare import find_unlogged, missing
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log import rows as log_rows
 from toolwire.journal.log.chain import LogCheck, read_head, verify
-from toolwire.journal.log.compare import find_unlogged, missing
 from toolwire.journal.log.following import Follow
-from toolwire.journal.log.pruning import PruneRequest, prune_log
 from toolwire.journal.log.rows import LogFilter, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM, index_more
+from toolwire.journal.pruning import PruneRequest, prune_log
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 

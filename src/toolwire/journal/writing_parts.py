@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import parts
 from toolwire.journal.ledger.parts import Parts
+from toolwire.journal.ledger.store_database import Database
 from toolwire.vocabulary.errors import StoreUnavailable
 
 _LOG = logging.getLogger("toolwire.store")

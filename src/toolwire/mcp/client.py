@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
-from toolwire.mcp.offered.passed_on import ServerOffers
+from toolwire.mcp.server_offers import ServerOffers
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.done import Done
 from toolwire.runtime.extras import packages_of
@@ -242,7 +242,7 @@ class MCPClient(StatefulClientBase):
         if self._endpoint is None or not isinstance(self._endpoint.auth, McpLogin):
             raise ConfigurationError(f"the MCP server {self.name!r} has no login: give it a URL and auth='oauth'")
         with packages_of("mcp", "MCPClient"):
-            from toolwire.mcp.oauth.login import log_in
+            from toolwire.mcp.login import log_in
 
         log_in(self._endpoint, open_page)
 

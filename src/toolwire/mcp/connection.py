@@ -24,10 +24,10 @@ from pydantic import ValidationError
 from mcp import Client
 from toolwire.mcp.client_limits import BREAKER, OFFERS_S, ClientLimits
 from toolwire.mcp.client_requests import ServerRequest
-from toolwire.mcp.line import OpenConnection
 from toolwire.mcp.offered.list_changes import ServerNews
 from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
 from toolwire.mcp.offered.subscriptions import Subscriptions
+from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.reconnecting import Attempts, note_error
 from toolwire.mcp.requesting import Requesting
 from toolwire.mcp.server_log import ServerLog

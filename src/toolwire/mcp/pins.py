@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
+from toolwire.vocabulary.machine import system
 
 Accept = Literal["first", "none", "all"]
 """Which definitions count without a person: those of a server that is seen for the first time, none, or all."""

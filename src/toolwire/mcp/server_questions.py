@@ -21,7 +21,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolwire.definition.json_schema.schema_limits import check_limits
+from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog

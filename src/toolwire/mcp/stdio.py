@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import CLOSE_GRACE_S
 from toolwire.mcp.server_log import ServerLog
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 
 MARKS = "TOOLWIRE_SERVER_MARKS"
 """The variable with the marks of a server and of those above it. Each process that the server starts inherits it."""

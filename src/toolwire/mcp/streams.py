@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
 
-from toolwire.mcp.mended_answers import AnswerMender
+from toolwire.mcp.answer_mending import AnswerMender
 from toolwire.mcp.sending import SENDING
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.errors import ConfigurationError

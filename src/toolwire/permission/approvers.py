@@ -20,7 +20,7 @@ from toolwire.permission.rendering import WIDTH, render
 from toolwire.permission.rule import RuleScope
 from toolwire.permission.visible import visible, visible_text
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.system import discard_typed, user_id
+from toolwire.vocabulary.machine.system import discard_typed, user_id
 
 _ONE_AT_A_TIME = threading.Lock()
 """A process has one terminal, so only one question is open at a time."""

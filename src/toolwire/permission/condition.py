@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from toolwire.definition.json_schema.patterns import search_function
+from toolwire.definition.hostile.patterns import search_function
 from toolwire.permission.destinations import fold, host_in, under, usable_host, usable_path
 from toolwire.permission.typed_values import (
     NUMBERS,

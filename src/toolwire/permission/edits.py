@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
 from toolwire.definition.arguments.problems import complaint
-from toolwire.definition.json_schema.schema_limits import check_limits
+from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import Validator, check_schema
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable

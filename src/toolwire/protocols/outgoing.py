@@ -56,7 +56,7 @@ def refusal_text(reply: Reply) -> str:
 def writes_encodable(protocol: _Protocol) -> _Protocol:
     """Class decorator that replaces each lone surrogate in a native protocol's output with U+FFFD."""
     # Each tool's declaration is cleaned once. Cleaning all of `describe` again takes as long as describing them.
-    for name in (*WRITES, "prompt", "said"):
+    for name in (*WRITES, "prompt", "text_message"):
         setattr(protocol, name, encodable_result(getattr(protocol, name)))
     return protocol
 

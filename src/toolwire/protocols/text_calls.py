@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import blank_quotations, find_call_shape
 from toolwire.protocols.fillers import is_filler
-from toolwire.protocols.json_text.call_forms import NAME_KEYS, calls_of
-from toolwire.protocols.leftovers import find_mark
-from toolwire.protocols.meant_calls import strip_fence
+from toolwire.protocols.foreign.call_shapes import blank_quotations, find_call_shape
+from toolwire.protocols.foreign.leftovers import find_mark
+from toolwire.protocols.foreign.meant_calls import strip_fence
+from toolwire.protocols.reading.call_forms import NAME_KEYS, calls_of
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.text_formats import JSON_TEXT

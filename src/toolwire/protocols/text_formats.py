@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolwire.protocols.attp.grammar import attp_grammar
 from toolwire.protocols.attp.parse import read_attp
 from toolwire.protocols.attp.prompt import attp_tools_text, describe_attp
 from toolwire.protocols.attp.render import attp_right_form, format_attp, render_attp
 from toolwire.protocols.attp.stream import AttpStream
-from toolwire.protocols.json_text.grammar import json_grammar
+from toolwire.protocols.foreign.text_parse import settle_reply
+from toolwire.protocols.grammar.attp_grammar import attp_grammar
+from toolwire.protocols.grammar.json_grammar import json_grammar
+from toolwire.protocols.grammar.xml_grammar import xml_grammar
 from toolwire.protocols.json_text.layout import is_plainly_in_this_format
 from toolwire.protocols.json_text.parse import read_json_text
 from toolwire.protocols.json_text.prompt import describe_json_text, json_tools_text
@@ -22,10 +24,8 @@ from toolwire.protocols.json_text.stream import JsonTextStream
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.reading.incoming import is_json
 from toolwire.protocols.text.text_protocol import TextProtocol
-from toolwire.protocols.text_parse import settle_reply
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.element import BLOCK_TAGS, CallTag
-from toolwire.protocols.xml.grammar import xml_grammar
 from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.prompt import describe_xml, xml_tools_text
 from toolwire.protocols.xml.render import format_xml, render_xml, xml_right_form

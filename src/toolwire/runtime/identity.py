@@ -6,7 +6,7 @@ import itertools
 import os
 from functools import lru_cache
 
-from toolwire.vocabulary.system import call_at_fork
+from toolwire.vocabulary.machine.system import call_at_fork
 
 RANDOM_BYTES = 16
 """Random bytes of a process. Ids are parts of idempotency keys, which the services behind all stores share."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from toolwire.runtime.cleanup import cancel_once
 from toolwire.runtime.workers import PROGRAM_SHARE, program_share
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from toolwire.runtime.workers import Workers
-from toolwire.vocabulary.system import call_at_fork
+from toolwire.vocabulary.machine.system import call_at_fork
 
 if TYPE_CHECKING:
     from toolwire.runtime.portal import Portal

@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from toolwire.vocabulary.errors import ToolwireError
-from toolwire.vocabulary.gate import Gate, GateClosed, GateFull
+from toolwire.vocabulary.machine.gate import Gate, GateClosed, GateFull
 from toolwire.vocabulary.texts.counting import count_of
 
 T = TypeVar("T")

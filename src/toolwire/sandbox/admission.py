@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from toolwire.vocabulary.errors import ForOperator
-from toolwire.vocabulary.gate import Gate, GateFull
+from toolwire.vocabulary.machine.gate import Gate, GateFull
 from toolwire.vocabulary.texts.counting import count_of
 
 LIVE_CAP = 32

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
-from toolwire.sandbox.channel.wire import SCALARS, dump_sorted, kind_of
+from toolwire.sandbox.wire import SCALARS, dump_sorted, kind_of
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
 from toolwire.vocabulary.values import TAG, tag

@@ -21,7 +21,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.vocabulary.calls import ASYNCIO, PROGRAM_MODULES
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.texts.variables import Variables, source_of
+from toolwire.vocabulary.variables import Variables, source_of
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
 _MIN_ISOLATIONS: tuple[str, ...] = get_args(MinIsolation)

@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.blocks import ContentBlock, is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.model_text import media_apart, model_output, show
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text, fit_text
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.texts.variables import VariablesChange
-from toolwire.vocabulary.told import media_apart, model_output, show
+from toolwire.vocabulary.variables import VariablesChange
 
 ProgramStatus = Literal[
     "finished",
@@ -162,7 +162,7 @@ class ProgramResult:
 
     def _repr_html_(self) -> str:
         """Returns the text for a model and the images of the value, which notebooks show. All texts are escaped."""
-        from toolwire.vocabulary.texts.html_display import html_images, html_text
+        from toolwire.vocabulary.html_display import html_images, html_text
 
         return html_text(self.for_model) + html_images(_media_of(self.value)) + html_text(self._summary)
 

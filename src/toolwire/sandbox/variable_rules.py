@@ -18,7 +18,7 @@ from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.source_checks import check_source, parse_program
 from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
-from toolwire.vocabulary.texts.variables import (
+from toolwire.vocabulary.variables import (
     VARIABLES_LIMIT_BYTES,
     Variables,
     VariablesChange,

@@ -22,8 +22,8 @@ from typing import Literal
 from toolwire.sandbox.forked import Child, Spawning, ZygoteGone
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import Isolation
-from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import SandboxUnavailable
+from toolwire.vocabulary.machine import system
 
 HASH_SEED = "0"
 """One constant for all zygotes: the order of sets of text is the same in every run, on every host."""

@@ -16,9 +16,9 @@ from toolwire.catalogue.entry import Entry
 from toolwire.definition.naming import program_name
 from toolwire.facade.built_in.kept_variables import KeptVariables
 from toolwire.protocols.base import CallingProtocol, Language, check_option
+from toolwire.protocols.foreign.text_parse import shows_right_form
 from toolwire.protocols.native.protocol import results_for_refusal
 from toolwire.protocols.outgoing import ENDINGS, FINISHES
-from toolwire.protocols.text_parse import shows_right_form
 from toolwire.protocols.tool_names import KnownTools, provider_name
 from toolwire.sandbox.report import NOTHING_TO_SHOW
 from toolwire.session.failed_calls.right_forms import RightForms

@@ -39,11 +39,11 @@ from toolwire.session.finish import TurnFinish, end_of, offer_finish
 from toolwire.session.frame import refuse_options_below, run_below, trace_turn, turn_scope
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
-from toolwire.session.resume import Runs, RunStore, provider_ids, run_calls
+from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
+from toolwire.session.runs.wire import GivenDecisions
+from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.setup import bind_built_in, choose_protocol, own_scope, prompt_options, scope_with_rules
-from toolwire.session.told_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.turn import Suspended, Turn, result_for_provider
-from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Label
@@ -219,7 +219,7 @@ class Session(Traceable, Observable):
 
     def _repr_html_(self) -> str:
         """Returns the session with its tools as HTML, which notebooks show. All texts are escaped."""
-        from toolwire.vocabulary.texts.html_display import html_text
+        from toolwire.vocabulary.html_display import html_text
 
         return html_text(repr(self)) + tools_html(self._scope.tools, self._scope.policy)
 

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.definition.tool import Permission
-from toolwire.facade.built_in.finding import offer_search
 from toolwire.facade.driving import new_scope
+from toolwire.facade.finding import offer_search
 from toolwire.facade.observing.observation import Watchers
 from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_unknown_names, refuse_wrong_rules
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.intake import entries_of
-from toolwire.invocation.asking.nobody import NobodyAsked
+from toolwire.invocation.nobody import NobodyAsked
 from toolwire.invocation.scope import Scope
 from toolwire.journal.conversation_info import check_name
 from toolwire.permission.approval import Approver, refuse_wrong_approver

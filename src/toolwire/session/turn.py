@@ -10,12 +10,12 @@ from typing import Any, TypedDict
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.permission.rendering import render
-from toolwire.session.wire import suspended_to_json
+from toolwire.session.runs.wire import suspended_to_json
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.results import ToolResult, result_html
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.told import show
 
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
@@ -119,7 +119,7 @@ class Turn:
 
     def _repr_html_(self) -> str:
         """Returns the turn as HTML, which notebooks show: its results, requests or answer. All texts are escaped."""
-        from toolwire.vocabulary.texts.html_display import html_table, html_text
+        from toolwire.vocabulary.html_display import html_table, html_text
 
         texts = [repr(self)] if self.answer is None else [self.answer]
         if self.suspended is not None:

@@ -7,7 +7,7 @@ from toolwire.permission.check import Described
 from toolwire.sandbox.answers import Answer, AnswerError, Replay
 from toolwire.sandbox.program import Program, ProgramCall, ProgramParameter, ProgramTool
 from toolwire.sandbox.runner import Flag, ProgramRunner
-from toolwire.session.resume import RunStore, Standing
+from toolwire.session.runs.resume import RunStore, Standing
 from toolwire.testing.approvers import CHECKS, ApproverFails, MakeApprover, Person, Said, check_approver
 from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, Parked, Recorded, Unanswered, arguments_digest
 from toolwire.sandbox.drive.conversation import fault, only_answer
-from toolwire.sandbox.outcome import STOPPED, reason
+from toolwire.sandbox.drive.outcome import STOPPED, reason
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, Isolation, ProgramCallRecord, ProgramError, ProgramResult, ProgramStatus
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes

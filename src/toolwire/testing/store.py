@@ -14,8 +14,8 @@ from toolwire.testing.ledger import MemoryLedger, Records, done
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.variables import VariablesChange, drop_oldest, with_change
 from toolwire.vocabulary.values import digest
+from toolwire.vocabulary.variables import VariablesChange, drop_oldest, with_change
 
 
 class MemoryRun(MemoryLedger):

@@ -17,7 +17,7 @@ ToolwireError
 ├── QuestionDeclined          a person did not answer a tool's question (vocabulary/questions.py)
 ├── ArtifactError             an artifact cannot be read or changed as asked (journal/artifacts/artifact.py)
 │   └── ArtifactConflict      it was changed meanwhile, or exists already
-├── FileRefused               a file cannot be read or changed as asked (files/paths.py)
+├── FileRefused               a file cannot be read or changed as asked (builtin/files/paths.py)
 │   └── FileConflict          it was changed since it was read
 ├── DocumentChanged           someone else saved the document of the conversation since it was read
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.vocabulary.blocks import ContentBlock, text_of
-from toolwire.vocabulary.system import call_at_fork
+from toolwire.vocabulary.machine.system import call_at_fork
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 
 _SUFFIX_BYTES = 4

@@ -10,8 +10,8 @@ from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall, setters_of
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.texts.lone_surrogates import encodable_text
-from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import plain_value
 
 _UNEXPLAINED = "the tool failed without saying why"
@@ -196,7 +196,7 @@ _set_success, _set_data, _set_error, _set_metadata, _set_failure, _set_blocks, _
 
 def result_html(result: ToolResult) -> str:
     """Returns the result as a table of its tool, its status and its text, and its images."""
-    from toolwire.vocabulary.texts.html_display import html_images, html_table
+    from toolwire.vocabulary.html_display import html_images, html_table
 
     tool = "" if result.call is None else result.call.name
     status = "success" if result.failure is None else result.failure.kind

@@ -16,9 +16,9 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, RootModel, TypeAdapter
 
 from tests import processor
-from toolwire.definition.arguments.equal_hashes import COMPARISONS_LIMIT
-from toolwire.definition.arguments.extended import extend_tool
+from toolwire.definition.extended import extend_tool
 from toolwire.definition.from_function import from_function
+from toolwire.definition.hostile.equal_hashes import COMPARISONS_LIMIT
 from toolwire.definition.shape import Invalid, Validated
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.errors import Unrepresentable

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, model_validator
 
-from toolwire.definition.arguments.extended import extend_tool, model_of
+from toolwire.definition.extended import extend_tool, model_of
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Invalid, Tool, Validated, canonical

@@ -19,11 +19,12 @@ from typing_extensions import TypedDict
 
 from tests import processor
 from toolwire import ToolCall, ToolSpec, protocols
-from toolwire.definition.arguments import problems, recursive_types, validation
-from toolwire.definition.arguments.extended import extend_tool
+from toolwire.definition.arguments import problems, validation
 from toolwire.definition.arguments.problems import COMPLAINT_LIMIT_BYTES, COMPLAINT_PROBLEMS_LIMIT
+from toolwire.definition.extended import extend_tool
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
+from toolwire.definition.hostile import recursive_types
 from toolwire.definition.shape import Invalid, Validated
 from toolwire.definition.tool import Tool
 

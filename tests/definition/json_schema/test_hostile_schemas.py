@@ -15,8 +15,8 @@ from tests.definition.json_schema.hostile_schemas import BOMBS, EVIL, Bomb, ladd
 from toolwire.definition.arguments.problems import COMPLAINT_LIMIT_BYTES, COMPLAINT_PROBLEMS_LIMIT
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.json_schema.keywords import STEPS_LIMIT
-from toolwire.definition.json_schema.schema_limits import SCHEMA_LEVELS_LIMIT, SCHEMA_NODES_LIMIT, SCHEMA_TEXT_LIMIT
+from toolwire.definition.hostile.keywords import STEPS_LIMIT
+from toolwire.definition.hostile.schema_limits import SCHEMA_LEVELS_LIMIT, SCHEMA_NODES_LIMIT, SCHEMA_TEXT_LIMIT
 from toolwire.definition.shape import Invalid
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.tools.tool_spec import ToolSpec

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tests.protocols.tools_corpus import corpus
 from toolwire.definition.from_function import from_function
-from toolwire.definition.texts.stub import compact_stub
+from toolwire.definition.renderings.stub import compact_stub
 
 
 def search(query: str, limit: Annotated[int, Field(ge=1, le=50)] = 5, *, exact: bool = False) -> list[dict[str, Any]]:

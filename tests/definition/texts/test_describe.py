@@ -9,8 +9,8 @@ import pytest
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.describe import code_text, docstring_text, jsonschema_form, prompt_text
-from toolwire.definition.texts.python_text import call_text
+from toolwire.definition.renderings.describe import code_text, docstring_text, jsonschema_form, prompt_text
+from toolwire.definition.renderings.python_text import call_text
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.errors import DefinitionError
 

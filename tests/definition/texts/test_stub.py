@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.stub import stub
+from toolwire.definition.renderings.stub import stub
 
 FOUR = '''
 def search_web(query: str, max_results: int = 5) -> list[dict]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.stub import STUB_LIMIT, stub
+from toolwire.definition.renderings.stub import STUB_LIMIT, stub
 
 ADDRESS = {
     "type": "object",

@@ -11,9 +11,9 @@ import pytest
 from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
+from toolwire.invocation.ports.blocking import BlockingPorts
 from toolwire.permission.policy import Rule
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall

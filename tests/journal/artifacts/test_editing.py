@@ -11,7 +11,7 @@ from tests.processor import milliseconds
 from toolwire.journal.artifacts.artifact import ArtifactLimit
 from toolwire.journal.artifacts.editing import DIFF_STEPS, LIKENESS_STEPS, difference, place_of
 from toolwire.tools import ArtifactError
-from toolwire.vocabulary.work_clock import CALL_DEADLINE
+from toolwire.vocabulary.machine.work_clock import CALL_DEADLINE
 
 LONGEST_MS = 1_000
 """Processor time that one edit may take; it holds up no other thread for longer than a step of it."""

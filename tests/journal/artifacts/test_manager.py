@@ -185,7 +185,7 @@ def test_a_change_gives_up_after_others_were_quicker_each_time(
             raise ArtifactConflict("someone was quicker", version=2)
         return whole(*given)
 
-    monkeypatch.setattr(versions, "write", slower)
+    monkeypatch.setattr(versions, "write_version", slower)
     if is_made:
         assert artifacts.update("plan", "a", "b").version == 2
     else:

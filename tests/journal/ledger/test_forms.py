@@ -36,7 +36,7 @@ from toolwire.journal.ledger.large_values import SharedValues
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
-from toolwire.session import kept_reply
+from toolwire.session.runs import kept_reply
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import Caller, Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult

@@ -87,7 +87,7 @@ def test_a_renewal_that_failed_is_tried_again(
         renew(connection, owner, now)
 
     renew = toolwire.journal.ledger.leases.renew
-    monkeypatch.setattr("toolwire.journal.database.database.renew", fails)
+    monkeypatch.setattr("toolwire.journal.ledger.store_database.renew", fails)
     with caplog.at_level(logging.ERROR, "toolwire.store"):
         ledger = started(store)
         first = lease_until(url, ledger.run_id)

@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, text
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
+from toolwire.journal.ledger.compare import NAMED, keys_of, spans
 from toolwire.journal.log import chain
-from toolwire.journal.log.compare import NAMED, keys_of, spans
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.context import CallContext

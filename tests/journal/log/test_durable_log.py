@@ -17,10 +17,10 @@ from tests.journal.log.test_memory_log import NOON, FakeRecord
 from tests.journal.world import done, request, started
 from tests.patience import PATIENCE_S, until
 from toolwire import ConfigurationError, ToolRegistry
+from toolwire.journal import pruning
 from toolwire.journal.database.tables import LOG, META
-from toolwire.journal.log import pruning
+from toolwire.journal.durable_log import DurableLog
 from toolwire.journal.log.chain import HEAD, Head, LogCheck, verify
-from toolwire.journal.log.durable_log import DurableLog
 from toolwire.journal.log.memory_log import ExecutionLog
 from toolwire.journal.log.rows import LogFilter, LogRow
 from toolwire.journal.store import Store

@@ -146,7 +146,7 @@ def test_no_secret_stands_in_the_database(folder: Path) -> None:
 @pytest.mark.threat(61)
 def test_without_redaction_and_sealing_every_secret_stands_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolwire.journal.log.chain, "redact", lambda value: value)
-    monkeypatch.setattr(Sealer, "_sealed", lambda self, nonce, data, place: data)
+    monkeypatch.setattr(Sealer, "_encrypt", lambda self, nonce, data, place: data)
     monkeypatch.setattr(Sealer, "open", lambda self, sealed, *place: sealed)
     with Store.open(f"sqlite:///{folder}/runs.db") as store:
         everything_that_is_written(store)

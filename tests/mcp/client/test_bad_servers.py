@@ -16,9 +16,9 @@ from mcp_types import PROTOCOL_VERSION_META_KEY, ErrorData, JSONRPCRequest, JSON
 from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
+from toolwire.mcp.answer_mending import AnswerMender
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
 from toolwire.mcp.http import HttpTransport, MessageClient, Refused, fate_of
-from toolwire.mcp.mended_answers import AnswerMender
 from toolwire.mcp.server_log import ServerLog
 
 Raw = Callable[..., ToolRegistry]

@@ -17,7 +17,7 @@ from tests.mcp.client.raw_server import TOOL
 from tests.patience import until
 from toolwire import MCPClient, ToolRegistry
 from toolwire.mcp import http
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 
 DAEMON = """
 import os, pathlib, runpy, sys, time

@@ -171,7 +171,7 @@ def test_a_flood_of_news_is_one_look_at_the_list(tmp_path: Path, monkeypatch: py
         looks.append(1)
         return await whole(*given)
 
-    monkeypatch.setattr(connection, "listed", counted)
+    monkeypatch.setattr(connection, "list_entries", counted)
     monkeypatch.setattr(list_changes, "RELIST_S", 0.5)
     try:
         registry = registered(server)

@@ -52,7 +52,7 @@ def test_without_a_display_the_address_is_printed_alone(
     protected.denies = True
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("toolwire.mcp.oauth.login.LOGIN_S", 0.1)
+    monkeypatch.setattr("toolwire.mcp.login.LOGIN_S", 0.1)
     ended = run_here("mcp", "login", protected.url)
     first, address, failed = ended.stderr.splitlines()
     assert (first, address.partition("?")[0]) == ("Open this page to log in:", f"{protected.issuer}/authorize")

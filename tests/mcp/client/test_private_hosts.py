@@ -10,10 +10,10 @@ import pytest
 
 from tests.mcp.client.authorization_server import Protected, browser
 from toolwire import MCPClient, ServerUnavailable
+from toolwire.builtin.web import addresses, guard
 from toolwire.mcp.oauth import authorization_network
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import AuthorizationFailed
-from toolwire.web import addresses, guard
 
 SERVER = "https://tools.example.com/mcp"
 FORMS = ["10.0.0.5", "192.168.1.1", "169.254.169.254", "127.0.0.1", "[::1]", "[::ffff:10.0.0.5]", "[fd00::1]"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.processor import milliseconds
 from tests.sandbox.programs import TOOLS
-from toolwire.sandbox.channel import wire
+from toolwire.sandbox import wire
 from toolwire.sandbox.channel.channel import Channel
 from toolwire.sandbox.channel.frames import (
     CallFrame,
@@ -27,10 +27,10 @@ from toolwire.sandbox.channel.frames import (
     WakeFrame,
 )
 from toolwire.sandbox.channel.parsing import ProtocolViolation
-from toolwire.sandbox.channel.wire import WEIGHT_CAP, Oversized
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError
+from toolwire.sandbox.wire import WEIGHT_CAP, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 LIMITS = Limits(call_bytes=100_000, result_bytes=100_000)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sandbox.channel.test_channel import VALUES
-from toolwire.sandbox import source_checks
-from toolwire.sandbox.channel import wire
+from toolwire.sandbox import source_checks, wire
 from toolwire.sandbox.child import values
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.child.world import exceptions, imports, source

@@ -13,7 +13,7 @@ from toolwire.sandbox.channel.channel import FRAME_SLACK, Channel
 from toolwire.sandbox.channel.frames import Frame, VariablesFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.limits import Limits
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES
 
 FITS = VARIABLES_LIMIT_BYTES - len('a""')
 

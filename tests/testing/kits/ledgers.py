@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports.ports import Ledger
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.testing.checks import holds, run_checks
 from toolwire.vocabulary.calls import ToolCall

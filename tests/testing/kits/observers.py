@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from toolwire.invocation.ports import CallRecord, Part
+from toolwire.invocation.ports.ports import CallRecord, Part
 from toolwire.invocation.scope import Observer
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing.checks import holds, run_checks

@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import TypeVar
 
-from toolwire.invocation.ports import Part, Sink
+from toolwire.invocation.ports.ports import Part, Sink
 from toolwire.testing.checks import holds, run_checks
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.response import ToolResponse

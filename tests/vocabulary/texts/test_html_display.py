@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.vocabulary.texts.html_display import html_table, html_text
+from toolwire.vocabulary.html_display import html_table, html_text
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\u202e", "\u200b", "\u2066", "\ufeff", "\x00", "\x9b", "\u061c"])

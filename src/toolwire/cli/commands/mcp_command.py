@@ -23,7 +23,7 @@ from toolwire.cli.loading import add_servers
 from toolwire.cli.options import ConfigOption, JsonOption, TokensOption
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
-from toolwire.vocabulary.system import has_display
+from toolwire.vocabulary.machine.system import has_display
 
 EPILOG = f"""\b
 Examples:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from toolwire.definition.arguments.core_tree import CLASSES, with_children
+from toolwire.definition.hostile.core_tree import CLASSES, with_children
 
 PATTERN_LIMIT_CHARACTERS = 10_000
 """Maximum characters of a regular expression: compiling one takes 50 ms at worst."""

@@ -19,14 +19,14 @@ from pydantic.experimental.arguments_schema import generate_arguments_schema
 from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
 from toolwire.definition.arguments.conversions import refuse_failures
-from toolwire.definition.arguments.core_tree import is_json
 from toolwire.definition.arguments.input_schema import ToolJsonSchema, finish_schema
 from toolwire.definition.arguments.json_values import accept_json_values
 from toolwire.definition.arguments.problems import as_lazy_problem, complaint, problem_of_hidden, problems_of
-from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
 from toolwire.definition.arguments.typing_forms import accept_none, readable_type, text_metadata, unpack_typed_dict
 from toolwire.definition.arguments.validation import Validation
+from toolwire.definition.hostile.core_tree import is_json
+from toolwire.definition.hostile.recursive_types import TooManySteps
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
 from toolwire.definition.texts.annotation import annotation_text

@@ -21,7 +21,7 @@ from uuid import UUID
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError, PydanticSerializationError, core_schema, to_jsonable_python
 
-from toolwire.definition.arguments.core_tree import CLASSES, with_children
+from toolwire.definition.hostile.core_tree import CLASSES, with_children
 from toolwire.vocabulary.exact import exact
 
 

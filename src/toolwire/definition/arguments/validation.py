@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 
 from pydantic_core import SchemaValidator, ValidationError
 
-from toolwire.definition.arguments.core_tree import CLASSES, SEVERAL, with_children
-from toolwire.definition.arguments.equal_hashes import count_equal_hashes, within_budget
 from toolwire.definition.arguments.problems import READ_LIMIT, TOO_LARGE, GivenError
-from toolwire.definition.arguments.recursive_types import TooManySteps, count_steps, within_steps
+from toolwire.definition.hostile.core_tree import CLASSES, SEVERAL, with_children
+from toolwire.definition.hostile.equal_hashes import count_equal_hashes, within_budget
+from toolwire.definition.hostile.recursive_types import TooManySteps, count_steps, within_steps
 
 SMALL_VALUES = 2_000
 """Maximum number of values in wrong arguments that are validated to the end. Each value can cause several errors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from toolwire.definition.json_schema.schema_walk import map_schemas, schemas_in, with_inner
+from toolwire.definition.hostile.schema_walk import map_schemas, schemas_in, with_inner
 from toolwire.definition.words import resolve_pointer
 
 _BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from toolwire.definition.json_schema.schema_walk import objects_in
+from toolwire.definition.hostile.schema_walk import objects_in
 from toolwire.definition.words import limit_references, path_text, resolve
 
 Fits = Callable[[Any, Any], bool]

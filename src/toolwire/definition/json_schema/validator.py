@@ -17,7 +17,7 @@ from referencing.jsonschema import DRAFT202012, specification_with
 
 from toolwire.definition.arguments.problems import LazyProblem, invalid_problem, missing_problem, unknown_problem
 from toolwire.definition.arguments.tagged_unions import Tags, tags_of
-from toolwire.definition.json_schema.keywords import (
+from toolwire.definition.hostile.keywords import (
     DEPTH_LIMIT,
     RUN,
     STEPS_LIMIT,
@@ -26,14 +26,14 @@ from toolwire.definition.json_schema.keywords import (
     brief,
     validator_with_counter,
 )
-from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
-from toolwire.definition.json_schema.schema_limits import (
+from toolwire.definition.hostile.patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
+from toolwire.definition.hostile.schema_limits import (
     SCHEMA_LEVELS_LIMIT,
     SCHEMA_NODES_LIMIT,
     check_loops,
     references,
 )
-from toolwire.definition.json_schema.schema_walk import objects_in
+from toolwire.definition.hostile.schema_walk import objects_in
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import describe_one_value, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.paths import FileLimit, FileRefused
+from toolwire.builtin.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.definition.author_options import FunctionOptions
-from toolwire.definition.json_schema.patterns import SchemaPattern, search_pattern
+from toolwire.definition.hostile.patterns import SchemaPattern, search_pattern
 from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
-from toolwire.files.disk import Disk
-from toolwire.files.paths import FileLimit, FileRefused
-from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
-from toolwire.vocabulary import system
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.machine import system
 from toolwire.vocabulary.results import ToolResult
 
 CALL_LIMIT_FILES = 20

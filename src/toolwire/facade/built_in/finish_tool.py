@@ -70,7 +70,7 @@ def _with_fields(model: type[BaseModel]) -> Tool:
     # Imported here: pydantic takes a tenth of a second, and sessions without such a model do not need it.
     from pydantic.errors import PydanticUserError
 
-    from toolwire.definition.arguments.extended import extend_tool
+    from toolwire.definition.extended import extend_tool
 
     name = snake_case(model.__name__)
 

@@ -10,7 +10,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import Language
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.texts.variables import (
+from toolwire.vocabulary.variables import (
     Variables,
     VariablesChange,
     drop_oldest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from toolwire.files.paths import FileLimit, FilePath, FileRefused
+from toolwire.builtin.files.paths import FileLimit, FilePath, FileRefused
 from toolwire.runtime.extras import PAGE_PACKAGES, require_packages
 from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
 
@@ -20,8 +20,8 @@ def pdf_text(content: bytes, path: FilePath) -> str:
         FileRefused: The PDF is damaged, has no text, or takes too much memory. Or this machine has no extra
             `web`, or cannot confine a process: then a warning in the log `toolwire.tools` says what to do.
     """
-    from toolwire.web.page_reader import TEXT_LIMIT, page_reader
-    from toolwire.web.refusals import FetchFailed, PageLimit
+    from toolwire.builtin.web.page_reader import TEXT_LIMIT, page_reader
+    from toolwire.builtin.web.refusals import FetchFailed, PageLimit
 
     try:
         require_packages("web", "reading a PDF", PAGE_PACKAGES)

@@ -12,10 +12,10 @@ from typing import Any
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
-from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
-from toolwire.facade.built_in.finding import tools_to_offer
 from toolwire.facade.driving import async_scope
-from toolwire.invocation.inner.inside import InnerCalls
+from toolwire.facade.finding import tools_to_offer
+from toolwire.facade.tools.code_execution_tool import CodeExecutionTool
+from toolwire.invocation.inner.inner_calls import InnerCalls
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
@@ -27,9 +27,9 @@ from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
-from toolwire.vocabulary import system
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine import system
+from toolwire.vocabulary.machine.gate import Gate
 from toolwire.vocabulary.results import ToolResult
 
 _LOG = logging.getLogger("toolwire.sandbox")

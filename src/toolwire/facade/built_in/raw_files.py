@@ -14,15 +14,15 @@ from typing import Annotated, Literal, ParamSpec, TypeVar
 
 from pydantic import Field
 
+from toolwire.builtin.files.disk import FILE_LIMIT_BYTES, hold_lock
+from toolwire.builtin.files.lines import line_blocks, line_count, line_start
+from toolwire.builtin.files.paths import FileRefused
+from toolwire.builtin.files.readable import READ_LIMIT_BYTES
 from toolwire.facade.tools.function_tool import FunctionTool, tool
-from toolwire.files.disk import FILE_LIMIT_BYTES, hold_lock
-from toolwire.files.lines import line_blocks, line_count, line_start
-from toolwire.files.paths import FileRefused
-from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effect
+from toolwire.vocabulary.machine.system import O_NOCTTY, O_NONBLOCK
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.system import O_NOCTTY, O_NONBLOCK
 from toolwire.vocabulary.texts.counting import count_of
 
 GUARD_VARIABLES = ("TOOLWIRE_DANGEROUS_TEXT_IO", "AGENTSCOPE_DANGEROUS_TEXT_IO")

@@ -14,7 +14,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.web.searching import Provider, SearchResult
+    from toolwire.builtin.web.searching import Provider, SearchResult
 
 COUNT_LIMIT = 50
 """Maximum results of one search: the limit of Bocha's API."""
@@ -60,7 +60,7 @@ class WebSearchTool(BaseTool):
         super().__init__(*self.described)
         extra = "web,ddgs" if provider == _DDGS_NAME else "web"
         with packages_of(extra, "web_search"):
-            from toolwire.web.searching import PROVIDERS
+            from toolwire.builtin.web.searching import PROVIDERS
         self._provider: Provider | None = None
         self._key = self._url = ""
         if provider == _DDGS_NAME:
@@ -80,7 +80,7 @@ class WebSearchTool(BaseTool):
 
     def validate_params(self, params: dict[str, Any]) -> str | None:
         """Returns the error in the arguments, or None."""
-        from toolwire.web.searching import is_freshness
+        from toolwire.builtin.web.searching import is_freshness
 
         count = params.get("count", DEFAULT_COUNT)
         if not 1 <= count <= COUNT_LIMIT:
@@ -97,8 +97,8 @@ class WebSearchTool(BaseTool):
 
     async def execute(self, query: str, freshness: str = "noLimit", count: int = DEFAULT_COUNT) -> ToolResult:
         """Asks the engine."""
-        from toolwire.web.refusals import FetchFailed
-        from toolwire.web.searching import SearchRequest, search, search_ddgs
+        from toolwire.builtin.web.refusals import FetchFailed
+        from toolwire.builtin.web.searching import SearchRequest, search, search_ddgs
 
         most = COUNT_LIMIT if self._provider is None else self._provider.most
         wanted = SearchRequest(query=query, freshness=freshness, count=min(count, most))

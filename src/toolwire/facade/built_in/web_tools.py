@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from toolwire.definition.parameters import ToolParameter
 from toolwire.facade.tools.base_tool import BaseTool
 from toolwire.runtime.extras import PAGE_PACKAGES, install_command, packages_of, require_packages
-from toolwire.vocabulary import system
 from toolwire.vocabulary.effects import Effect, Effects, Seen
 from toolwire.vocabulary.errors import SandboxUnavailable
+from toolwire.vocabulary.machine import system
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.web.page_cache import Page, Render
+    from toolwire.builtin.web.page_cache import Page, Render
 
 DEFAULT_CHARS = 50_000
 """Characters of a page that a call returns by default: about 12,000 tokens, a long article."""
@@ -62,7 +62,7 @@ class WebFetchTool(BaseTool):
         """
         super().__init__(*self.described)
         with packages_of("web", "web_fetch"):
-            from toolwire.web.page_cache import Pages
+            from toolwire.builtin.web.page_cache import Pages
         require_packages("web", "web_fetch", PAGE_PACKAGES)
         self._pages = Pages(allow)
         if not system.IS_LINUX:
@@ -85,7 +85,7 @@ class WebFetchTool(BaseTool):
 
     async def execute(self, url: str, max_chars: int = DEFAULT_CHARS, render: bool = False) -> ToolResult:
         """Fetches the page, or takes it from those that are kept."""
-        from toolwire.web.refusals import Blocked, FetchFailed, PageLimit
+        from toolwire.builtin.web.refusals import Blocked, FetchFailed, PageLimit
 
         try:
             page = await self._pages.get(url, _renderer() if render else None)
@@ -116,7 +116,7 @@ def _renderer() -> Render:
         SandboxUnavailable: The extra `browser` is not installed.
     """
     try:
-        from toolwire.web.browser import render
+        from toolwire.builtin.web.browser import render
     except ImportError as error:
         raise SandboxUnavailable(
             "web_fetch renders pages by a package that is not here",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolwire.invocation.ports import CallRecord, Part
+from toolwire.invocation.ports.ports import CallRecord, Part
 from toolwire.journal.log.memory_log import copy_arguments, copy_of, cut_text, row_of
 from toolwire.journal.log.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision

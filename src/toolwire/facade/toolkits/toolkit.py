@@ -30,8 +30,8 @@ from toolwire.vocabulary.texts.counting import count_of
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from toolwire.facade.toolkits.registered import RegisteredToolFunction, ToolFunction
-    from toolwire.facade.toolkits.tool_stream import ToolStream
+    from toolwire.facade.registered import RegisteredToolFunction, ToolFunction
+    from toolwire.facade.tool_stream import ToolStream
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
@@ -107,7 +107,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
     @property
     def tools(self) -> Mapping[str, RegisteredToolFunction]:
         """The registered tools by name, those of inactive groups too."""
-        from toolwire.facade.toolkits.registered import RegisteredToolFunction
+        from toolwire.facade.registered import RegisteredToolFunction
 
         return MappingProxyType(
             {entry.name: RegisteredToolFunction(entry, self._stream, self.execute_tool) for entry in self._catalogue}
@@ -163,7 +163,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
             DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
             BindingError: the function does not take a preset, or the preset does not fit (a ValueError).
         """
-        from toolwire.facade.toolkits.registered import check_postprocess, tool_for
+        from toolwire.facade.registered import check_postprocess, tool_for
         from toolwire.facade.tools.intake import check_reserved
 
         self._groups.require_names([group_name])
@@ -192,7 +192,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
             RegistrationError: no tool has that name.
             DefinitionError: it is not a model with fields, or one of the fields is preset.
         """
-        from toolwire.definition.arguments.extended import extend_tool
+        from toolwire.definition.extended import extend_tool
 
         self._catalogue.change(finish_function_name, lambda tool: extend_tool(tool, structured_model))
 
@@ -215,7 +215,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
             RegistrationError: a group does not exist.
         """
         from toolwire.definition.chat_form import chat_form
-        from toolwire.facade.built_in.finding import usable_finder
+        from toolwire.facade.finding import usable_finder
 
         scope, selection = self._call_scope, self._selection()
         finder = usable_finder(selection)
@@ -324,7 +324,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
         Raises:
             DefinitionError: it is not such a mapping.
         """
-        from toolwire.facade.toolkits.tool_stream import call_of
+        from toolwire.facade.tool_stream import call_of
 
         return self._stream(call_of(tool_call), state)
 
@@ -354,7 +354,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
         return made[1]
 
     def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
-        from toolwire.facade.toolkits.tool_stream import stream_call
+        from toolwire.facade.tool_stream import stream_call
 
         return stream_call(decode_call(call, self._selection()), async_scope(self._call_scope.with_state(state)))
 

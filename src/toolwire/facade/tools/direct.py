@@ -12,10 +12,10 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
 from toolwire.facade.given_calls import fit_arguments
-from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.ports import Ports
+from toolwire.invocation.ports.blocking import BlockingPorts
+from toolwire.invocation.ports.ports import Ports
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.scope import Scope, require_result
 from toolwire.invocation.validate import validate
@@ -57,7 +57,7 @@ def _blocking_scope() -> Scope:
 @cache
 def _asynchronous_scope() -> Scope:
     # Import asyncio here: only callers with a loop need it.
-    from toolwire.invocation.asynchronous import AsynchronousPorts
+    from toolwire.invocation.ports.asynchronous import AsynchronousPorts
 
     return _scope(AsynchronousPorts(default_runtime()))
 

@@ -13,14 +13,14 @@ from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.from_function import from_function, name_of, tool_of
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
-from toolwire.facade.built_in.finding import ToolFinder
+from toolwire.facade.finding import ToolFinder
 from toolwire.facade.tools.base_tool import BaseTool
+from toolwire.facade.tools.code_execution_tool import CodeExecutionTool
 from toolwire.facade.tools.reg_toolspec import find_marked_methods
 from toolwire.protocols.tool_names import PROVIDER_NAME_LIMIT
 from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import DefinitionError, RegistrationError
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
 
 
 def entries_of(

@@ -21,14 +21,14 @@ class SpecExports:
     @property
     def docstring(self) -> str:
         """A docstring in Google style, made from the tool's definition."""
-        from toolwire.definition.texts.describe import docstring_text
+        from toolwire.definition.renderings.describe import docstring_text
 
         return docstring_text(self._tool)
 
     @property
     def code(self) -> str:
         """The tool as a Python function definition with its docstring."""
-        from toolwire.definition.texts.describe import code_text
+        from toolwire.definition.renderings.describe import code_text
 
         return code_text(self._tool)
 
@@ -38,7 +38,7 @@ class SpecExports:
         Raises:
             DefinitionError: A required argument is missing, or an argument has no parameter.
         """
-        from toolwire.definition.texts.python_text import call_text
+        from toolwire.definition.renderings.python_text import call_text
 
         missing = [item.name for item in self._tool.visible_parameters if item.required and item.name not in arguments]
         if missing:
@@ -48,13 +48,13 @@ class SpecExports:
 
     def to_prompt(self) -> str:
         """Returns a description of it for a prompt."""
-        from toolwire.definition.texts.describe import prompt_text
+        from toolwire.definition.renderings.describe import prompt_text
 
         return prompt_text(self._tool)
 
     def to_jsonschema(self, **fields: Any) -> dict[str, Any]:
         """Returns the flat form: type, name, description, parameters, strict. `fields` add or replace entries."""
-        from toolwire.definition.texts.describe import jsonschema_form
+        from toolwire.definition.renderings.describe import jsonschema_form
 
         return jsonschema_form(self._tool, **fields)
 

@@ -12,8 +12,8 @@ from toolwire.protocols.xml.parse import read_xml
 from toolwire.protocols.xml.prompt import tool_instruction
 from toolwire.protocols.xml.render import result_block
 from toolwire.vocabulary.calls import Problem, ToolCall, WrittenArguments
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.xml")
 

@@ -22,9 +22,9 @@ from starlette.types import ASGIApp
 
 from toolwire.gateway.clients import TOKEN_PRINCIPAL
 from toolwire.gateway.http.header_guard import HttpGuard
-from toolwire.gateway.http.request_end import RequestEnds
 from toolwire.gateway.http.requests import WholeRequests
 from toolwire.gateway.http.sessions import SessionShares
+from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots

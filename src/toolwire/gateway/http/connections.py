@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from toolwire.gateway.clients import owner_at
 from toolwire.gateway.http.unfinished import Unfinished
 from toolwire.gateway.server_limits import ServerLimits
-from toolwire.vocabulary import system
+from toolwire.vocabulary.machine import system
 
 _LOG = logging.getLogger("toolwire.gateway")
 _KEY = "toolwire.connection"

@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR
 
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
-from toolwire.mcp.offered.passed_on import ServerOffers
+from toolwire.mcp.server_offers import ServerOffers
 
 _LOG = logging.getLogger("toolwire.gateway")
 

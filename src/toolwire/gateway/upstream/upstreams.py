@@ -23,7 +23,7 @@ from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, URI_CHARACTERS
 from toolwire.mcp.client_limits import OFFER_CHARACTERS
 from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKind
-from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, ServerOffers
+from toolwire.mcp.server_offers import CAPABILITY, GET, READ, Capability, ServerOffers
 from toolwire.session.session import Session
 from toolwire.vocabulary.errors import DefinitionError
 

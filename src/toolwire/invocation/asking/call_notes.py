@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports.ports import Ledger
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.values import canonical, plain_value
 

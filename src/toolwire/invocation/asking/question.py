@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from toolwire.invocation.ask import NO_ANSWER, accept_or_deny, ask_for_decision, is_late, new_request
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import other_call, other_question, too_many, wrong_round
-from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports.pauses import PauseClock
+from toolwire.invocation.ports.ports import Ledger
 from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.tell import tell_asked, tell_decided

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from toolwire.invocation.scope import Scope
-from toolwire.permission.joined import JoinedPolicy
+from toolwire.permission.joined_policy import JoinedPolicy
 from toolwire.permission.policy import Policy
 from toolwire.vocabulary.errors import ConfigurationError
 

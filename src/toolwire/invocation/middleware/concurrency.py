@@ -9,7 +9,7 @@ from typing import ClassVar
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.middleware.refusal import check_above_zero, failure_before_start
-from toolwire.vocabulary.gate import Gate, GateFull
+from toolwire.vocabulary.machine.gate import Gate, GateFull
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
 

@@ -16,13 +16,13 @@ from toolwire.catalogue.entry import Middleware
 from toolwire.definition.arguments.canonical import unmask
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt
-from toolwire.invocation.ports import TimedOut
+from toolwire.invocation.ports.ports import TimedOut
 from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import BoundValueError
-from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.machine.gate import Gate
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.values import plain_value
 

@@ -10,8 +10,8 @@ from itertools import islice
 
 from toolwire.journal.artifacts.artifact import ArtifactError, ArtifactLimit
 from toolwire.journal.artifacts.normal_text import NormalText
+from toolwire.vocabulary.machine.work_clock import WorkClock
 from toolwire.vocabulary.texts.counting import count_of
-from toolwire.vocabulary.work_clock import WorkClock
 
 LEAST_SCORE = 90.0
 """How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""

@@ -28,13 +28,13 @@ from toolwire.journal.artifacts.editing import DIFF_LINES, difference, place_of
 from toolwire.journal.artifacts.export import export_to
 from toolwire.journal.artifacts.versions import NewVersion
 from toolwire.journal.conversation_info import check_name
-from toolwire.journal.database.database import Database
 from toolwire.journal.ledger.parts import PART_BYTES, Parts, split
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.store import Store
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.machine.work_clock import WorkClock
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.work_clock import WorkClock
 
 VERSIONS_LIMIT = 10_000
 """Maximum number of versions of one artifact. More would come from a loop, not from work."""

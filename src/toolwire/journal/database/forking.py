@@ -18,7 +18,7 @@ from typing import Protocol
 from sqlalchemy import Engine
 
 from toolwire.vocabulary.errors import StoreUnavailable
-from toolwire.vocabulary.system import call_at_fork
+from toolwire.vocabulary.machine.system import call_at_fork
 
 FORK_WAIT_S = 15.0
 """Seconds that a fork waits for threads that use a store: longer than one write waits for another process."""

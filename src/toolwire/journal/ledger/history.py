@@ -16,6 +16,7 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import NOTES, STEPS
 from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.journal.ledger.begin import may_have_run, too_much_to_begin, too_much_to_keep
+from toolwire.journal.ledger.compare import Span, spans
 from toolwire.journal.ledger.forms import (
     REFERRING,
     WHOLE,
@@ -29,7 +30,6 @@ from toolwire.journal.ledger.forms import (
 )
 from toolwire.journal.ledger.large_values import LARGE_BYTES, SharedValues
 from toolwire.journal.ledger.steps import StepEnd, end_of
-from toolwire.journal.log.compare import Span, spans
 from toolwire.journal.run import RUN_LIMIT_BYTES, RecordedCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step

@@ -11,11 +11,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
-from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import KEPT_RESULTS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
 from toolwire.journal.ledger.leases import LeaseLost
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller

@@ -24,7 +24,7 @@ from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.tables import OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
-from toolwire.vocabulary.system import process_start
+from toolwire.vocabulary.machine.system import process_start
 
 LEASE_S = 60.0
 """Seconds without a renewal after which a process on another host is taken for dead."""

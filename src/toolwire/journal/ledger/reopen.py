@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import OWNERS, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import rejoin_conversation
@@ -18,6 +17,7 @@ from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import variables_in
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunInfo, RunStatus

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select, update
 
-from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work
 from toolwire.journal.ledger import approvals
@@ -26,6 +25,7 @@ from toolwire.journal.ledger.kept_results import KeptResults
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, begin_row, end_row, note_row
+from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
@@ -33,7 +33,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
-from toolwire.vocabulary.texts.variables import VariablesChange
+from toolwire.vocabulary.variables import VariablesChange
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from toolwire.journal.ledger.steps import NOTED, note_row
 from toolwire.journal.ledger.steps import VARIABLES as KEY
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.texts.variables import Variables, VariablesChange, drop_oldest
+from toolwire.vocabulary.variables import Variables, VariablesChange, drop_oldest
 
 
 def with_variables(connection: Connection, sealer: Sealer, run: RunStart) -> RunStart:

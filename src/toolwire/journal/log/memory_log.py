@@ -14,8 +14,8 @@ from typing import Any, Protocol, cast
 
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.html_display import html_table
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.html_display import html_table
 from toolwire.vocabulary.values import plain_value
 
 VALUE_LIMIT_BYTES = 65_536

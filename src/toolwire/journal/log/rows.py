@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from toolwire.journal.database.tables import LOG
 from toolwire.journal.log.chain import WHOSE
 from toolwire.journal.log.text_search import contains
-from toolwire.vocabulary.texts.html_display import html_table
+from toolwire.vocabulary.html_display import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
 """call: a call ended. request: a person was asked. decision: a request was decided. run: a run started, was suspended,

@@ -13,11 +13,11 @@ from typing import cast
 import httpcore2
 import httpx2
 
+from toolwire.builtin.web.addresses import NOT_AN_ADDRESS, why_not
+from toolwire.builtin.web.guard import GuardedTransport
+from toolwire.builtin.web.refusals import Blocked, FetchFailed
 from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of
-from toolwire.web.addresses import NOT_AN_ADDRESS, why_not
-from toolwire.web.guard import GuardedTransport
-from toolwire.web.refusals import Blocked, FetchFailed
 
 _PROBE = "/.well-known/oauth-protected-resource"
 """The path of the request that shows the address of the MCP server. A login asks for it as well."""

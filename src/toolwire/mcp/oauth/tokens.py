@@ -15,8 +15,8 @@ from typing import Any
 
 import anyio
 
-from toolwire.vocabulary import system
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.machine import system
 
 LOCK_POLL_S = 0.02
 """Seconds between two looks at the lock of a renewal that another process makes."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.incoming import line_of
+from toolwire.protocols.reading.whole_program import CompileBudget
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
 _TABLE = "tool_call"

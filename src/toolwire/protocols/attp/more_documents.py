@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.attp.layout import is_request
-from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.toml import load_toml
+from toolwire.protocols.reading.whole_program import CompileBudget
 
 END_LIMIT = 4
 """Number of places at which the end of one document is looked for. A program may have lines that begin like one."""

@@ -10,10 +10,10 @@ from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_think
 from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.call_shapes import blank_quotations, find_bracket
+from toolwire.protocols.foreign.call_shapes import blank_quotations, find_bracket
+from toolwire.protocols.foreign.text_parse import refuse_call_shape, show_right_form
 from toolwire.protocols.reading.incoming import read_incoming
 from toolwire.protocols.reading.toml import load_toml
-from toolwire.protocols.text_parse import refuse_call_shape, show_right_form
 from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Reply

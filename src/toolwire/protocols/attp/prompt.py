@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_name
-from toolwire.definition.texts.stub import compact_stub, stub
+from toolwire.definition.renderings.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.render import fail_document, success_document
 from toolwire.protocols.base import Language, Thought, check_option

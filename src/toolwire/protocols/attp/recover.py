@@ -19,10 +19,10 @@ from toolwire.protocols.attp.document import Source, reply_of
 from toolwire.protocols.attp.layout import HEADER, STRUCTURE, AttpLayout, find_layout, is_fence, is_request, line_end
 from toolwire.protocols.attp.more_documents import code_of, is_program, read_more_documents
 from toolwire.protocols.attp.value_reader import ValueReader
-from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.reading.toml import load_toml
+from toolwire.protocols.reading.whole_program import CompileBudget
 from toolwire.vocabulary.calls import Problem, Reply
 
 _TRIPLE = re.compile(r"'''|\"\"\"")

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, Following, line_end
-from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line_of
 from toolwire.protocols.reading.toml import readings, string_end
+from toolwire.protocols.reading.whole_program import CompileBudget
 from toolwire.vocabulary.calls import Problem
 
 _REPAIR_LIMIT = 16

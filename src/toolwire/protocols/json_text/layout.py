@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
-from toolwire.protocols.json_text.call_forms import FIRST_KEYS
+from toolwire.protocols.reading.call_forms import FIRST_KEYS
 from toolwire.protocols.reading.incoming import THINKING, line_of, match_end
 from toolwire.protocols.reading.lenient_json import JsonReader
 from toolwire.protocols.reading.strict_json import load_prefix

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, OWN_RESULT, Refusal, too_many_calls
-from toolwire.protocols.json_text.call_forms import (
+from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
+from toolwire.protocols.reading.call_forms import (
     FoundCalls,
     call_of_tool,
     calls_of,
     find_made_up_result,
 )
-from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
 from toolwire.protocols.reading.incoming import line_of, read_incoming
 from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import KnownTools

@@ -9,8 +9,8 @@ from typing import Any
 
 from toolwire.protocols.right_call import RightCall, json_form
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.model_text import model_value
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.told import model_value
 from toolwire.vocabulary.values import plain_value
 
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.json_text.call_forms import ARGUMENT_KEYS, call_of_tool, calls_of
+from toolwire.protocols.reading.call_forms import ARGUMENT_KEYS, call_of_tool, calls_of
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
 from toolwire.protocols.tool_names import KnownTools

@@ -10,12 +10,12 @@ from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, 
 from toolwire.protocols.native.declared_schema import add_to_description
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import inline, media_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import plain_properties_named
 from toolwire.protocols.native.streams.block_events import BlockAssembly
-from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     NO_CALLS,
     WrittenCall,

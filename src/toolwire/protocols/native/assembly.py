@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.native.fields import fields
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.reading.repair import read_arguments
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.streaming import StreamEvent

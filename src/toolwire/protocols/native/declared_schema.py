@@ -10,8 +10,8 @@ import re
 from typing import Any, cast
 
 from toolwire.definition.derived import input_schema_of, once_per_schema
+from toolwire.definition.hostile.schema_walk import map_schemas
 from toolwire.definition.json_schema.current_draft import move_targets, write_in_current_draft
-from toolwire.definition.json_schema.schema_walk import map_schemas
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve

@@ -11,10 +11,10 @@ from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, join_texts, next_call, present
 from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import inline
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
@@ -30,8 +30,8 @@ from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.blocks import ShownBlock, block_for_model
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.model_text import model_value
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.told import model_value
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
-from toolwire.definition.json_schema.schema_walk import map_schemas, schemas_in
+from toolwire.definition.hostile.schema_walk import map_schemas, schemas_in
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.provider_schema import inline_references, isolate_references, properties_named
 

@@ -10,11 +10,11 @@ from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts,
 from toolwire.protocols.native.declared_schema import add_to_description, plain_parameters, schema_for_providers
 from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly, call_items
-from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,

@@ -8,12 +8,12 @@ from typing import Any, cast
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import Assembly, next_call, object_text, present
 from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.item_events import ItemAssembly
-from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     WrittenCall,
     WrittenReply,

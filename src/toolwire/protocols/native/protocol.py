@@ -16,7 +16,7 @@ from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
 from toolwire.protocols.native.fields import bytes_as_text, describe_error, describe_object, field_in, read_body
 from toolwire.protocols.native.heed_text import heed_text_calls
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.streams.native_stream import NativeStream
 from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, WrittenReply
 from toolwire.protocols.outgoing import refusal_text

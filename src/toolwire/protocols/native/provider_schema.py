@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
-from toolwire.definition.json_schema.schema_walk import map_schemas, with_inner
+from toolwire.definition.hostile.schema_walk import map_schemas, with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
 from toolwire.protocols.native.declared_schema import plain_parameters, schema_for_providers

@@ -14,7 +14,7 @@ from typing import Any, cast
 from toolwire.definition.arguments.untaken_nulls import takes_null
 from toolwire.definition.derived import once_per_schema
 from toolwire.definition.from_function import tool_of
-from toolwire.definition.json_schema.schema_walk import with_inner
+from toolwire.definition.hostile.schema_walk import with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import limit_references, path_text, resolve
 from toolwire.protocols.native.declared_schema import schema_for_providers

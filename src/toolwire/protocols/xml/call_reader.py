@@ -9,6 +9,7 @@ from functools import partial
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line_of
+from toolwire.protocols.reading.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, is_empty
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.xml.element import (
     BLOCK_TAGS,
@@ -20,7 +21,6 @@ from toolwire.protocols.xml.element import (
     ElementReader,
     Repairs,
 )
-from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, is_empty
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line_of, match_end
-from toolwire.protocols.xml.markup import (
+from toolwire.protocols.reading.markup import (
     CDATA,
     CDATA_END,
     CLOSING,

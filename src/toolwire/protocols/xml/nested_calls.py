@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.conversion import convert_argument, parameters_taking_tags
 from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.markup import OPENING, attributes, content_end, is_empty
+from toolwire.protocols.reading.tags import parse_tags
 from toolwire.protocols.right_call import WRAPPERS_LIMIT
 from toolwire.protocols.tool_names import KnownTools
-from toolwire.protocols.xml.conversion import convert_argument, parameters_taking_tags
 from toolwire.protocols.xml.element import IS_CALL_TAG
-from toolwire.protocols.xml.markup import OPENING, attributes, content_end, is_empty
-from toolwire.protocols.xml.tags import parse_tags
 from toolwire.vocabulary.calls import ToolCall
 
 _SPACE = re.compile(r"\s*+")

@@ -8,11 +8,17 @@ from functools import cache
 from typing import Any
 
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.conversion import (
+    Conversion,
+    convert_argument,
+    guess,
+    load_marked,
+    parameters_taking_tags,
+)
 from toolwire.protocols.reading.incoming import line_of, read_incoming
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import Known, RawCall, RawParameter
-from toolwire.protocols.xml.conversion import Conversion, convert_argument, guess, load_marked, parameters_taking_tags
 from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall

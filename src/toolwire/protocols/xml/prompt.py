@@ -8,8 +8,8 @@ from typing import Any
 from toolwire.definition.derived import input_schema_of, once_per_text
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of
+from toolwire.definition.renderings.python_text import field_lines
 from toolwire.definition.shape import MISSING, Parameter
-from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import describe_values, limit_references, resolve
 from toolwire.protocols.base import Language, Thought
@@ -19,7 +19,7 @@ from toolwire.protocols.xml.element import CallTag
 from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.told import show
+from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.values import plain_value
 
 _PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}

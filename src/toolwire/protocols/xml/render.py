@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.conversion import convert_argument, guess
+from toolwire.protocols.reading.markup import CDATA, CDATA_END
 from toolwire.protocols.right_call import RightCall, has_blank, json_form
 from toolwire.protocols.tool_names import KnownTools, as_known_tools
-from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.protocols.xml.element import NAMED_TAGS, CallTag
-from toolwire.protocols.xml.markup import CDATA, CDATA_END
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult

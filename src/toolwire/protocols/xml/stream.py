@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from toolwire.protocols.reading.incoming import THINKING, match_end
+from toolwire.protocols.reading.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expand_references
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_stream import Parse, TextStream
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.call_reader import begins_call
 from toolwire.protocols.xml.element import BLOCK_TAGS, CALL_TAGS, NAMED_TAGS, CallTag
-from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expand_references
 from toolwire.protocols.xml.parse import parameters_of, read_xml
 
 _HELD_MAX = 512

@@ -55,7 +55,9 @@ from toolwire.sandbox.channel.parsing import (
     untag_value,
 )
 from toolwire.sandbox.channel.variables_frame import read_variables
-from toolwire.sandbox.channel.wire import (
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.program import ProgramTool
+from toolwire.sandbox.wire import (
     HEADER_BYTES,
     LARGE_BYTES,
     RAW,
@@ -67,9 +69,7 @@ from toolwire.sandbox.channel.wire import (
     weigh,
     weight_of,
 )
-from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.program import ProgramTool
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES
 
 FRAME_SLACK = 65_536
 """Bytes that a frame may have above its payload's own limit: names, numbers and quoting."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolwire.sandbox.channel.wire import INTEGER_DIGITS_CAP, WEIGHT_CAP, decode, kind_of, needs_untag, scan, scan_long
+from toolwire.sandbox.wire import INTEGER_DIGITS_CAP, WEIGHT_CAP, decode, kind_of, needs_untag, scan, scan_long
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.texts.lone_surrogates import utf8_text
 from toolwire.vocabulary.values import untag

@@ -6,10 +6,10 @@ from typing import Any, TypeGuard, cast
 
 from toolwire.sandbox.channel.frames import VariablesFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation, guard_read, parse_frame, too_heavy, untag_value
-from toolwire.sandbox.channel.wire import WEIGHT_CAP, dump, weigh
+from toolwire.sandbox.wire import WEIGHT_CAP, dump, weigh
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES, bytes_of
 from toolwire.vocabulary.values import tag
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES, bytes_of
 
 _REASON_CAP = 100
 """Characters of a reason."""

@@ -12,14 +12,14 @@ from typing import Any
 from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unanswered
 from toolwire.sandbox.channel.channel import Channel
 from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
-from toolwire.sandbox.channel.wire import Oversized
 from toolwire.sandbox.drive.live_program import LIGHT_BYTES, LiveProgram
 from toolwire.sandbox.drive.replaying import Replaying
 from toolwire.sandbox.program import Program, ProgramCall, ProgramTool
 from toolwire.sandbox.tool_paths import tool_paths
+from toolwire.sandbox.wire import Oversized
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
-from toolwire.vocabulary.texts.variables import VARIABLES_LIMIT_BYTES
+from toolwire.vocabulary.variables import VARIABLES_LIMIT_BYTES
 
 Effect = ProgramCall | CallFrame | DropFrame | WakeFrame | bytes
 """The drive's next step, if the program is not over.

@@ -19,7 +19,6 @@ from toolwire.runtime.workers import PROGRAM_SHARE, Workers, WorkersExhausted
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.channel.frames import CallFrame, DropFrame, WaitFrame, WakeFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
-from toolwire.sandbox.channel.wire import LARGE_BYTES
 from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
 from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.drive.outbox import CLOSED, Outbox
@@ -27,6 +26,7 @@ from toolwire.sandbox.drive.waker import Waker
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
 from toolwire.sandbox.runner import CallHandlers, LaterAnswer
+from toolwire.sandbox.wire import LARGE_BYTES
 from toolwire.vocabulary.texts.counting import count_of
 
 READ_BYTES = 65_536

@@ -11,9 +11,9 @@ from toolwire.sandbox import forked
 from toolwire.sandbox.admission import Places
 from toolwire.sandbox.drive.drive import Call, Drive
 from toolwire.sandbox.drive.live_program import LiveProgram
+from toolwire.sandbox.drive.outcome import compose, not_started, oversize, source_error
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
-from toolwire.sandbox.outcome import compose, not_started, oversize, source_error
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import Flag

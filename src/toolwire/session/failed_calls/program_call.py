@@ -15,8 +15,8 @@ from typing import Any, cast
 from toolwire.catalogue.similar_names import nearest
 from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.tool import Tool
-from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.whole_program import CompileBudget
 from toolwire.protocols.right_call import Expression, RightCall
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import ToolCall

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from toolwire.protocols.attp.render import attp_right_form
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, CallingProtocol, Language, Refusal
-from toolwire.protocols.meant_calls import SHOWN_LIMIT, meant_calls
+from toolwire.protocols.foreign.meant_calls import SHOWN_LIMIT, meant_calls
 from toolwire.protocols.right_call import RightCall, WritesRightForms, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.session.failed_calls.program_call import right_call_in_program

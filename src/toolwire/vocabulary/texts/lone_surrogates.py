@@ -2,7 +2,7 @@
 
 There are three ways, and each has one place. What goes to a provider, a client or telemetry has U+FFFD in their place.
 What toolwire writes for itself keeps them, as three bytes each. A portable form is JSON in UTF-8 that still gives the
-same value: `toolwire.session.portable_json`.
+same value: `toolwire.session.runs.portable_json`.
 """
 
 from __future__ import annotations

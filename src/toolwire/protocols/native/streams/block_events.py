@@ -10,7 +10,7 @@ from typing import Any
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces
 from toolwire.protocols.native.fields import field_in as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.reading.repair import read_arguments
 from toolwire.protocols.streaming import StreamEvent, TextDelta

@@ -12,7 +12,7 @@ from typing import Any, cast
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces, join_texts, merge
 from toolwire.protocols.native.fields import field_in as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import CALL_ELSEWHERE, WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem

@@ -13,7 +13,7 @@ from typing import Any
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, are_same_arguments, arguments_text
 from toolwire.protocols.native.fields import field_in as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, present
 from toolwire.protocols.native.fields import field_in, inner, items_in, text_in
-from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 

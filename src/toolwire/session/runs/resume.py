@@ -1,0 +1,352 @@
+"""Runs on record: running a turn for the first time, or again after a decision, in any process."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
+from toolwire.facade.driving import async_scope
+from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
+from toolwire.invocation.batch import invoke_turn
+from toolwire.invocation.ports.offload import is_large, offload_if
+from toolwire.invocation.ports.ports import Ledger
+from toolwire.invocation.record import is_divergence, not_run, read_below
+from toolwire.invocation.scope import Run, Scope, read_again
+from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.deciding import narrow_rule
+from toolwire.sandbox.answers import replay_engine
+from toolwire.session.runs.decision_check import check_decision
+from toolwire.session.runs.kept_reply import reply_form, reply_of
+from toolwire.session.runs.wire import GivenDecisions, decisions_of, read_suspended
+from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
+from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.run_step import InDoubtStep, step_of
+from toolwire.vocabulary.variables import VariablesChange
+
+
+class KeptRun(Ledger, Protocol):
+    """The ledger of a run, with the run itself."""
+
+    start: RunStart
+
+    @property
+    def approval_call_ids(self) -> frozenset[str]:
+        """Ids of the calls that a person was asked about in an earlier pass."""
+        ...
+
+    @property
+    def outcome(self) -> Sequence[ToolResult] | None:
+        """The results of a finished run; None while it is unfinished."""
+        ...
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """URLs that stood whole in results which the conversation had read when the run was opened."""
+        ...
+
+    def finish(
+        self,
+        results: Sequence[ToolResult],
+        taints: Iterable[Label] = (),
+        urls: Iterable[str] = (),
+        variables: VariablesChange | None = None,
+    ) -> Future[None]: ...
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]: ...
+    def release(self) -> Future[None]: ...
+
+
+class Standing(Protocol):
+    """The current state of a run."""
+
+    @property
+    def status(self) -> RunStatus: ...
+    @property
+    def rev(self) -> int: ...
+    @property
+    def caller(self) -> Caller: ...
+
+
+class RunStore(GroupStore, Protocol):
+    """The store of runs, such as a `Store`, whose methods say what each does."""
+
+    def start(self, run: RunStart) -> Future[Any]: ...
+    def reopen(self, run_id: str) -> Future[Any]: ...
+    @property
+    def wire_key(self) -> bytes: ...
+    def run(self, run_id: str) -> Standing: ...
+    def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
+    def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]: ...
+    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]: ...
+    def decide(self, request_id: str, decision: Decision) -> Decision: ...
+
+
+class Runs:
+    """Makes passes over the runs of one session."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        scope: Callable[[], Scope],
+        protocol: str,
+        new_run: Callable[[Iterable[Label]], Run],
+        variables: KeptVariables | None = None,
+        groups: KeptGroups | None = None,
+    ) -> None:
+        """`scope` returns the session's present scope, and `new_run` the state of a turn with these labels."""
+        self.store = store
+        self.groups = groups or KeptGroups(store)
+        self._variables = variables or KeptVariables("en", is_on=False)
+        self._scope = scope
+        self._protocol = protocol
+        self._new_run = new_run
+
+    def with_scope(self, scope: Scope) -> Runs:
+        """Returns the passes of one turn, with its scope."""
+        return Runs(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
+
+    async def prepare_resume(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
+        """Records the decisions on a run and restores its rules. Returns the run's id.
+
+        Raises:
+            DecisionRefused: The run or a decision is not valid.
+        """
+        # The store waits for a disk, which would block the event loop.
+        run_id = await asyncio.to_thread(self.run_id_of, run)
+        if decisions is not None:
+            await asyncio.to_thread(self.decide, run_id, decisions_of(run_id, decisions))
+        await asyncio.to_thread(self.restore_rules, run_id)
+        return run_id
+
+    async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
+        """Records and runs a new run. Returns its results, or the suspended run."""
+        self.groups.switch_on(self._scope())
+        ports = async_scope(self._scope()).ports
+        is_big = any(is_large(call.arguments) for call in reply.calls)
+        started = await offload_if(ports, is_big, lambda: self._record_start(run_id, reply, run))
+        ledger = cast("KeptRun", await ports.wait_for(started))
+        # Another process may have read more in this conversation.
+        run.read(frozenset(ledger.start.taints))
+        run.saw(ledger.urls)
+        return await self._pass(ledger, reply, run)
+
+    def _record_start(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
+        """Records a new run. The future gives its ledger."""
+        now = time.time()
+        names = {call.name for call in reply.calls}
+        scope = self._scope()
+        entries = [entry for entry in scope.catalogue if entry.name in names]
+        start = RunStart(
+            run_id=run_id,
+            reply=reply_form(reply),
+            protocol=self._protocol,
+            caller=scope.caller,
+            conversation=scope.conversation,
+            tools={entry.name: entry.tool.digest for entry in entries},
+            policy_digest=scope.policy.digest,
+            taints=tuple(sorted(run.taints)),
+            engine=replay_engine,
+            created_at=now,
+            expires_at=now + RUN_LIFE_S,
+            variables=self._variables.of(scope.caller),
+        )
+        return self.store.start(start)
+
+    async def run_again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
+        """Runs a recorded run again, and returns its reply, its results or suspended form, and its state.
+
+        A finished run is not run again; its recorded results are returned.
+
+        Raises:
+            DecisionRefused: The run is unknown, too old or held by another process, or it diverged from its record.
+                Nothing was run, except that other calls of the reply may have run before a program diverged.
+            ConfigurationError: The run holds a program, and the session runs none. Nothing was run.
+        """
+        ports = async_scope(self._scope()).ports
+        ledger = cast("KeptRun", await ports.wait_for(self.store.reopen(run_id)))
+        try:
+            await self.groups.read_later(self._scope(), ledger.start.conversation)
+            reply, run = reply_of(ledger.start.reply), self._new_run(ledger.start.taints)
+            run.saw(ledger.urls)
+            if ledger.outcome is None:
+                self._compare(ledger, reply)
+            else:
+                self._read_again(ledger, reply, run)
+        except BaseException:
+            await ports.wait_for(ledger.release())
+            raise
+        if ledger.outcome is None:
+            return reply, await self._pass(ledger, reply, run), run
+        await ports.wait_for(ledger.release())
+        return reply, ledger.outcome, run
+
+    def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
+        """Adds the labels of a finished run's results, because the model reads them once more, and restores its end."""
+        scope = replace(self._scope(), run=run, ledger=ledger)
+        for call, result in zip(run_calls(ledger.run_id, reply), ledger.outcome or (), strict=True):
+            read_again(call.name, result, scope, call.arguments)
+            if run.end is not None:
+                run.end.recall(call, result, scope)
+            read_below(call.id, scope.tools.find(call.name), scope)
+
+    def _compare(self, ledger: KeptRun, reply: Reply) -> None:
+        """Refuses a run that this session cannot replay, or that differs from its record.
+
+        This happens before its calls run, since they run in parallel.
+        """
+        has_program, engine = any(call.name == CODE_EXECUTION for call in reply.calls), ledger.start.engine
+        if has_program and engine != replay_engine:
+            raise DecisionRefused(
+                "divergence",
+                f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not replay the "
+                "same way. Resume it with the same version of Python and toolwire.",
+            )
+        known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
+        _refuse_divergence([result for result in known if isinstance(result, ToolResult)])
+        if has_program and self._scope().tools.find(CODE_EXECUTION) is None:
+            raise ConfigurationError(
+                f"the run {ledger.run_id!r} holds a program, and this session runs none: write "
+                "Session(..., programs=True)"
+            )
+
+    async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
+        start = ledger.start
+        shared = None if start.variables is None else TurnVariables(start.variables, self._variables.language)
+        scope = replace(
+            async_scope(self._scope()),
+            run_id=ledger.run_id,
+            run=run,
+            end=run.end,
+            variables=shared,
+            ledger=ledger,
+            pages=ledger.pages,
+            can_suspend=True,
+            secret_key=self._secret_key,
+        )
+        run.asked = ledger.approval_call_ids
+        try:
+            calls = run_calls(ledger.run_id, reply)
+            outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
+            results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
+            _refuse_divergence(results)
+            await self.groups.keep(scope, start.conversation)
+            if len(results) < len(outcomes) and run.stopped is None:
+                return await scope.ports.wait_for(ledger.suspend(run.taints, run.urls))
+            results = [
+                _result_at_stop(outcome, run, ledger) if isinstance(outcome, Pending) else outcome
+                for outcome in outcomes
+            ]
+            changed = None if shared is None else shared.all_changes
+            await scope.ports.wait_for(ledger.finish(results, run.taints, run.urls, changed))
+            if changed is not None and not start.caller.principal:
+                self._variables.keep(start.caller, changed)
+            scope.policy.forget(ledger.run_id)
+            return results
+        finally:
+            await scope.ports.wait_for(ledger.release())
+
+    def run_id_of(self, run: str | SuspendedRun) -> str:
+        """Returns the id of a run. A portable form must agree with the run's current state.
+
+        Raises:
+            DecisionRefused: The run is unknown or belongs to another principal, or the text was changed or describes an
+                earlier revision.
+        """
+        if isinstance(run, SuspendedRun) or not run.lstrip().startswith("{"):
+            run_id = run.run_id if isinstance(run, SuspendedRun) else run
+            if self.store.run(run_id).caller.principal != self._scope().caller.principal:
+                raise DecisionRefused("not_permitted", "this run is another principal's")
+            return run_id
+        view = read_suspended(run, self.store.wire_key, principal=self._scope().caller.principal)
+        now = self.store.run(view.run_id)
+        # A finished run only returns its record, so an old revision does no harm.
+        if now.status in ("running", "suspended") and now.rev != view.rev:
+            raise DecisionRefused(
+                "stale_rev", f"this describes run {view.run_id!r} at revision {view.rev}, and it is now at {now.rev}"
+            )
+        return view.run_id
+
+    def restore_rules(self, *run_ids: str) -> None:
+        """Restores the rules that people chose to keep: those of the workspace, and those of these runs' sessions.
+
+        A rule is restored only if this session's policy accepts its decider.
+        """
+        policy = self._scope().policy
+        for request, decision in self.store.decisions_with_rules():
+            rule = decision.remember
+            if rule is None or not (rule.scope == "workspace" or request.run_id in run_ids):
+                continue
+            if policy.refuses(decision, request) is None:
+                policy.restore(narrow_rule(rule, request))
+
+    def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
+        """Records decisions, after checking all of them.
+
+        Raises:
+            DecisionRefused: A decision is not valid; `code` gives the reason. If a check failed, none was recorded. If
+                the store refused one, the decisions before it stay recorded.
+        """
+        given = list(decisions)
+        waiting = {request.id for request in self.store.pending(run_id)}
+        for decision in given:
+            request, _ = self.store.request(decision.request_id)
+            if request.run_id != run_id:
+                raise DecisionRefused(
+                    "unknown_request",
+                    f"run {run_id!r} has no request {decision.request_id!r}",
+                    request_id=decision.request_id,
+                )
+            if request.id in waiting:
+                check_decision(request, decision, self._scope(), self._secret_key)
+        for decision in given:
+            try:
+                self.store.decide(decision.request_id, decision)
+            except DecisionRefused as refused:
+                # Two workers may hand in the same decision; it is still one decision.
+                if refused.decided is None or not _is_same(refused.decided, decision):
+                    raise
+
+    @property
+    def _secret_key(self) -> bytes:
+        """Key that hashes the secrets among arguments.
+
+        It is the same in every process with this store, and in no other.
+        """
+        return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
+
+
+def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
+    """Returns the reply's calls with ids of the run. A model may repeat an id, but a run must not."""
+    return [
+        ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
+        for ordinal, call in enumerate(reply.calls, 1)
+    ]
+
+
+def provider_ids(run_id: str, reply: Reply) -> dict[str, str]:
+    """Returns the provider's call ids by our ids. A text protocol's calls have none."""
+    return {f"{run_id}/{ordinal}": call.id for ordinal, call in enumerate(reply.calls, 1) if call.id}
+
+
+def _refuse_divergence(results: Iterable[ToolResult]) -> None:
+    for result in results:
+        if is_divergence(result):
+            raise DecisionRefused("divergence", result.error or "the run did not follow its record")
+
+
+def _is_same(first: Decision, second: Decision) -> bool:
+    return (first.verdict, first.arguments, first.answer) == (second.verdict, second.arguments, second.answer)
+
+
+def _result_at_stop(outcome: Pending, run: Run, ledger: Ledger) -> ToolResult:
+    """Returns the result of a call that waited when its run was stopped. A tool that asks has begun."""
+    known = ledger.recall(step_of(outcome.call))
+    return not_run(outcome.call, run.stopped or "", known if isinstance(known, InDoubtStep) else None)
