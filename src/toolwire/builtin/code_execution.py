@@ -214,7 +214,6 @@ class CodeExecution:
         program = self._program(source, inner, replay_of(inner, _answer_from) if is_kept else None)
         program, refused = _program_with_variables(program, inner)
         runner = self._runner()
-
         begun: set[int] = set()
 
         # The host numbers and names the calls: it never trusts the program's own claims.
@@ -228,9 +227,8 @@ class CodeExecution:
             if outcome is None:
                 return PARKED
             if isinstance(outcome, ToolResult):
-                return (
-                    Answer(ends=ENDED.format(made.name)) if made.id == inner.ending_call_id else _answer_from(outcome)
-                )
+                is_end = made.id == inner.ending_call_id
+                return Answer(ends=ENDED.format(made.name)) if is_end else _answer_from(outcome)
             if waiting is not None:
                 waiting.append(outcome)
             return PARKED

@@ -81,11 +81,8 @@ def from_schema(
             check_limits(given_schema, label, place=place)
     exact = told = _object_schema(input_schema, label)
     if is_outside:
-        told, title, description = (
-            clean_schema(exact, label),
-            _clean_if_text(title) or None,
-            _clean_if_text(description),
-        )
+        told = clean_schema(exact, label)
+        title, description = _clean_if_text(title) or None, _clean_if_text(description)
     shape = SchemaShape(label, exact, output_schema, signature, given, told=told, is_outside=is_outside)
     return Tool(
         name=name,

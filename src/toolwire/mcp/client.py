@@ -156,8 +156,8 @@ class MCPClient(StatefulClientBase):
         place, bounds = None if cwd is None else Path(cwd), ClientLimits(**limits)
 
         def open_server(log: ServerLog) -> Open:
-            from toolwire.mcp.stdio import Command, stdio
-            from toolwire.mcp.streams import watch_transport
+            from toolwire.mcp.transports.stdio import Command, stdio
+            from toolwire.mcp.transports.streams import watch_transport
 
             started = Command(command=command, args=arguments, env=variables, cwd=place)
             return lambda ended: watch_transport(stdio(started, log, bounds.message_bytes), ended, log)
@@ -207,7 +207,7 @@ class MCPClient(StatefulClientBase):
                 not installed.
         """
         with packages_of("mcp", "MCPClient"):
-            from toolwire.mcp.streams import opener_of
+            from toolwire.mcp.transports.streams import opener_of
 
         opened, bounds = opener_of(server), ClientLimits(**limits)
         return cls(name, lambda _: lambda _: opened(), bounds, is_in_memory=True)
@@ -215,8 +215,8 @@ class MCPClient(StatefulClientBase):
     @classmethod
     def _at_url(cls, name: str, endpoint: Endpoint) -> Self:
         def open_server(log: ServerLog) -> Open:
-            from toolwire.mcp.http import at_endpoint
-            from toolwire.mcp.streams import watch_transport
+            from toolwire.mcp.transports.http import at_endpoint
+            from toolwire.mcp.transports.streams import watch_transport
 
             return lambda ended: watch_transport(at_endpoint(endpoint, client.login_command), ended, log)
 

@@ -19,12 +19,12 @@ from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from toolwire.mcp.http import AUTHORIZATION_BYTES, HttpTransport
 from toolwire.mcp.oauth.authorization import Endpoint, McpLogin, is_private, key_of
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import REQUEST_S, AuthorizationFailed, provider_of, request_token
 from toolwire.mcp.oauth.tokens import StoredLogin, TokenFile
 from toolwire.mcp.server_log import printable
+from toolwire.mcp.transports.http import AUTHORIZATION_BYTES, HttpTransport
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.errors import ServerUnavailable
 

@@ -9,8 +9,8 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, STABLE_S
-from toolwire.mcp.http import Refused, fate_of
 from toolwire.mcp.open_connection import OpenConnection
+from toolwire.mcp.transports.http import Refused, fate_of
 
 # A generator of its own: one that is shared would change the numbers of a program that gave it a seed.
 _CHANCE = random.Random()  # noqa: S311 - no secret

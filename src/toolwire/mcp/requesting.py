@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
 from toolwire.mcp.client_requests import ServerRequest
-from toolwire.mcp.http import fate_of
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
+from toolwire.mcp.transports.http import fate_of
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult

@@ -18,8 +18,8 @@ from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.answer_mending import AnswerMender
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
-from toolwire.mcp.http import HttpTransport, MessageClient, Refused, fate_of
 from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.transports.http import HttpTransport, MessageClient, Refused, fate_of
 
 Raw = Callable[..., ToolRegistry]
 

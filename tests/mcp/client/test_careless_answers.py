@@ -15,7 +15,7 @@ from tests.architecture.source import ROOT
 from tests.gateway.serving import serving
 from tests.mcp.client.careless_url import app
 from toolwire import MCPClient, ToolRegistry, ToolResult
-from toolwire.mcp.http import HttpTransport, MessageClient
+from toolwire.mcp.transports.http import HttpTransport, MessageClient
 
 SOON_S = 20
 """Much less than the 60 seconds after which a call is given up, and more than a start of the server takes."""

@@ -16,7 +16,7 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import TOOL
 from tests.patience import until
 from toolwire import MCPClient, ToolRegistry
-from toolwire.mcp import http
+from toolwire.mcp.transports import http
 from toolwire.vocabulary.machine import system
 
 DAEMON = """

@@ -15,9 +15,9 @@ from pydantic import AnyUrl
 
 from tests.mcp.client.authorization_server import Protected, Seen, browser, listening
 from toolwire import ConfigurationError, MCPClient, McpCredentials, McpLogin, ServerUnavailable
-from toolwire.mcp.http import HttpTransport
 from toolwire.mcp.oauth import token_auth
 from toolwire.mcp.oauth.authorization import is_private
+from toolwire.mcp.transports.http import HttpTransport
 
 KEY = "k-1234"
 

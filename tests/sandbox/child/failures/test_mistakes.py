@@ -6,8 +6,8 @@ import pytest
 
 from tests.sandbox.programs import Runner
 from toolwire.sandbox.child.failures.mistakes import MISTAKES, hint
-from toolwire.sandbox.child.failures.nearest import nearest
 from toolwire.sandbox.child.failures.scene import Scene
+from toolwire.sandbox.child.world.nearest import nearest
 
 AWAIT = "A call in async code is awaited: write `await` before it."
 ALL_TOOLS = (

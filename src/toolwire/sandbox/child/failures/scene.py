@@ -8,7 +8,7 @@ from types import FrameType, ModuleType
 from typing import Any, cast
 
 from ..world.imports import MODULES, list_modules
-from .nearest import nearest
+from ..world.nearest import nearest
 from .nearest_name import nearest_name
 
 _SHOWN_KEYS = 12

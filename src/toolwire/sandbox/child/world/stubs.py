@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..failures.nearest import nearest
+from .nearest import nearest
 from .tool_calls import CallChannel
 
 LATER = " (later)"
