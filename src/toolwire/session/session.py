@@ -111,21 +111,20 @@ class Session(Traceable, Observable):
     ) -> None:
         """Combines the tools with a protocol and rules.
 
-        `tools` is a registry, a toolkit or a list of what can be registered. The rules, approver and log of the first
-        two apply. `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the
-        registry's. `approver` asks. With a `store` (a `Store` or its URL) turns are recorded, and one that needs a
-        decision is suspended; without one, such calls do not run. `limits` bound programs and clean-ups, and no program
-        runs below `min_isolation` ("kernel"); None: the registry's settings. Programs may import only `modules`; None:
-        all, or the registry's. They turn none on. With `variables="keep"`, a program's plain variables and functions
-        are there in the next one. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style`
-        ("full", "compact") shape a text protocol's prompt; None is the first. `on_unreadable="note"` notes an
-        unreadable reply in `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any
-        text), and finds others with `search_tools`. `always=()` leaves all to it; None: the registry's setting.
-        `finish` offers a tool by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls`
-        runs a native text that is only calls. `ending_line` adds to native results the line on how to end.
-        `conversation` names what turns of several processes belong to; None: a new id. The model calls for `caller`, by
-        default the toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters are looked up
-        in `state` first.
+        `tools` is a registry, a toolkit or a list of what one can register. Rules, approver and log of the first two
+        apply. `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the registry's.
+        `approver` asks. With a `store` (a `Store` or its URL) turns are recorded, and one that needs a decision is
+        suspended; without one, such calls do not run. `limits` bound programs and clean-ups, and no program runs below
+        `min_isolation` ("kernel"); None: the registry's settings. Programs may import only `modules`; None: all, or the
+        registry's. They turn none on. With `variables="keep"`, a program's plain variables and functions are in the
+        next one. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact")
+        shape a text protocol's prompt; None is the first. `on_unreadable="note"` notes an unreadable reply in
+        `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
+        others with `search_tools`. `always=()` leaves all to it; None: the registry's setting. `finish` offers a tool
+        by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that
+        is only calls. `ending_line` adds to native results the line on how to end. `conversation` names what turns of
+        several processes belong to; None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
+        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
