@@ -58,7 +58,7 @@ class DrawnRegistration:
 
     @property
     def entry(self) -> Entry | None:
-        """The current entry, as in `Seat.entry`. This catalogue's reason takes precedence over the other's."""
+        """The current entry, as in `Registration.entry`. This catalogue's reason takes precedence over the other's."""
         there = self._registration.entry
         if there is None:
             return None

@@ -70,7 +70,7 @@ class ArgumentProblem:
     place: tuple[str | int, ...] = field(default=(), repr=False, compare=False)
     """The steps of the path, if there are proposals."""
     proposals: tuple[Any, ...] = field(default=(), repr=False, compare=False)
-    """Values that may be meant. The message does not name them: `told_proposals` tells the first one that fits."""
+    """Values that may be meant. The message does not name them: `add_proposals` tells the first one that fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,15 +30,15 @@ class FinaliseFailed(Exception):
         )
 
 
-async def finalise_response(response: ToolResponse, call: ToolCall, amend: Finalise, ports: Ports) -> ToolResponse:
-    """Returns the response in its amended form: a new response, or the same object, which the owner may have changed.
+async def finalise_response(response: ToolResponse, call: ToolCall, finalise: Finalise, ports: Ports) -> ToolResponse:
+    """Returns the response as the owner wants it: a new response, or the same object, which the owner may have changed.
 
     Raises:
-        AmendFailed: The owner's function raised, or returned something else.
+        FinaliseFailed: The owner's function raised, or returned something else.
     """
     block = {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
     try:
-        instead: object = await ports.ask(partial(amend, block), response)
+        instead: object = await ports.ask(partial(finalise, block), response)
         if instead is not None and not isinstance(instead, ToolResponse):
             raise TypeError(f"postprocess_func must return a ToolResponse or None, not {instead!r:.80}")
     except Exception as error:
@@ -46,15 +46,15 @@ async def finalise_response(response: ToolResponse, call: ToolCall, amend: Final
     return response if instead is None else instead
 
 
-async def finalise_result(result: ToolResult, call: ToolCall, amend: Finalise, ports: Ports) -> ToolResult:
-    """Returns the amended result. For a failed result, the content before the failure is amended."""
+async def finalise_result(result: ToolResult, call: ToolCall, finalise: Finalise, ports: Ports) -> ToolResult:
+    """Returns the result as its owner wants it. Of a failed one, the content before the failure goes to the owner."""
     if result.failure is not None and not result.blocks:
         return result
     try:
         content = list(result.content if result.failure is None else result.blocks)
         given = ToolResponse(content, dict(result.metadata) or None)
         before = result_of(call, given)
-        found = await finalise_response(given, call, amend, ports)
+        found = await finalise_response(given, call, finalise, ports)
     except Unrepresentable:
         # The next step reports the problem.
         return result

@@ -121,8 +121,8 @@ class Connection:
     @property
     def is_connected(self) -> bool:
         """True if calls can be sent at once."""
-        line = self._current
-        return line is not None and line.client is not None and not line.ended.is_set()
+        connection = self._current
+        return connection is not None and connection.client is not None and not connection.ended.is_set()
 
     def close(self) -> None:
         """Ends the connection, and the server's process if it has one. Calls under way fail."""
@@ -142,47 +142,47 @@ class Connection:
     # -- keeping it ---------------------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        async with anyio.create_task_group() as lines:
+        async with anyio.create_task_group() as opened:
             while not self._closing.is_set():
-                line = self._current = OpenConnection(self._limits.call_limit, self._log, self._news)
-                lines.start_soon(self._run, line)
-                await line.ended.wait()
-                self._note_end(line)
+                connection = self._current = OpenConnection(self._limits.call_limit, self._log, self._news)
+                opened.start_soon(self._run, connection)
+                await connection.ended.wait()
+                self._note_end(connection)
                 if not self._closing.is_set():
-                    await self._attempts.pause(line)
+                    await self._attempts.pause(connection)
 
-    async def _run(self, line: OpenConnection) -> None:
+    async def _run(self, connection: OpenConnection) -> None:
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
-                async with self._open_client(line) as client:
-                    line.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
+                async with self._open_client(connection) as client:
+                    connection.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
                     limit.deadline = math.inf
-                    line.client, line.since = client, anyio.current_time()
+                    connection.client, connection.since = client, anyio.current_time()
                     self._capabilities = client.server_capabilities
                     self._notify()
                     async with anyio.create_task_group() as following:
-                        following.start_soon(line.changes.listen, client, self._log)
-                        following.start_soon(self._follow, line, client)
-                        following.start_soon(self._follow_offers, line)
+                        following.start_soon(connection.changes.listen, client, self._log)
+                        following.start_soon(self._follow, connection, client)
+                        following.start_soon(self._follow_offers, connection)
                         following.start_soon(self._subscriptions.follow, client)
-                        await line.is_idle.wait()
+                        await connection.is_idle.wait()
                         following.cancel_scope.cancel()
             if limit.cancelled_caught:
-                line.error = f"it did not answer within {self._limits.connect_s:g} s"
+                connection.error = f"it did not answer within {self._limits.connect_s:g} s"
         except Exception as error:  # noqa: BLE001 - the SDK lets errors of any transport pass
-            note_error(line, error)
+            note_error(connection, error)
         finally:
-            line.end()
+            connection.end()
 
     @asynccontextmanager
-    async def _open_client(self, line: OpenConnection) -> AsyncGenerator[Client]:
+    async def _open_client(self, connection: OpenConnection) -> AsyncGenerator[Client]:
         info = Implementation(name="toolwire", version=version("toolwire"))
         async with Client(
-            self._open(line.end),
+            self._open(connection.end),
             cache=None,
             client_info=info,
-            message_handler=line.changes.take_message,
-            elicitation_callback=line.answer_question,
+            message_handler=connection.changes.take_message,
+            elicitation_callback=connection.answer_question,
             logging_callback=self._on_log_message,
             log_level="info",
         ) as client:
@@ -192,62 +192,64 @@ class Connection:
         level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
         self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
 
-    async def _follow(self, line: OpenConnection, client: Client) -> None:
+    async def _follow(self, connection: OpenConnection, client: Client) -> None:
         """Announces the tools of this connection, and later each change of them."""
         while True:
-            if self._announced is not None and self._announced != line.tools:
+            if self._announced is not None and self._announced != connection.tools:
                 await anyio.to_thread.run_sync(self._news.tools_changed, abandon_on_cancel=True)
-            self._announced = line.tools
-            await line.changes.next()
+            self._announced = connection.tools
+            await connection.changes.next()
             try:
                 with anyio.fail_after(self._limits.connect_s):
-                    line.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
+                    connection.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
             except (MCPError, ValidationError, TimeoutError) as error:
                 self._log.warning(f"its changed tools cannot be listed: {error}")
 
-    async def _follow_offers(self, line: OpenConnection) -> None:
+    async def _follow_offers(self, connection: OpenConnection) -> None:
         """Tells of other lists of this connection than those that were given out, and later of each change of them."""
         kinds = frozenset(self._known)
         while True:
             if kinds:
-                line.offers = {kind: offers for kind, offers in line.offers.items() if kind not in kinds}
+                connection.offers = {kind: offers for kind, offers in connection.offers.items() if kind not in kinds}
                 await anyio.to_thread.run_sync(self._news.offers_changed, kinds, abandon_on_cancel=True)
-            kinds = await line.changes.next_offers()
+            kinds = await connection.changes.next_offers()
 
     async def _read_offers(self, kind: OfferKind) -> tuple[Any, ...]:
-        line = self._current
-        if line is None or line.client is None or line.ended.is_set():
+        connection = self._current
+        if connection is None or connection.client is None or connection.ended.is_set():
             return self._known.get(kind, ())
-        if kind not in line.offers:
+        if kind not in connection.offers:
             try:
                 with anyio.fail_after(OFFERS_S):
-                    line.offers[kind] = tuple(await list_entries(kind, line.client, self._limits, self._log))
+                    connection.offers[kind] = tuple(
+                        await list_entries(kind, connection.client, self._limits, self._log)
+                    )
             except (MCPError, ValidationError, TimeoutError) as error:
                 why = str(error) or f"no answer came within {OFFERS_S:g} s"
                 self._log.warning(f"its {kind.name} cannot be listed: {why}")
                 return self._known.get(kind, ())
-            self._known[kind] = line.offers[kind]
-        return line.offers[kind]
+            self._known[kind] = connection.offers[kind]
+        return connection.offers[kind]
 
     async def _change_subscription(self, uri: str, *, is_wanted: bool) -> None:
-        line = self._current
-        client = None if line is None or line.ended.is_set() else line.client
+        connection = self._current
+        client = None if connection is None or connection.ended.is_set() else connection.client
         with anyio.fail_after(OFFERS_S):
             await self._subscriptions.change(client, uri, is_wanted=is_wanted)
 
-    def _note_end(self, line: OpenConnection) -> None:
-        self._attempts.note_end(line)
+    def _note_end(self, connection: OpenConnection) -> None:
+        self._attempts.note_end(connection)
         if not self._closing.is_set():
-            what = "no connection was made" if line.client is None else "the connection is lost"
+            what = "no connection was made" if connection.client is None else "the connection is lost"
             self._log.warning(f"the MCP server {self._name!r}: {what}: {self._attempts.error}")
         self._notify()
 
     async def _close(self) -> None:
         self._closing.set()
-        line = self._current
-        if line is not None:
-            line.ended.set()
-            line.is_idle.set()
+        connection = self._current
+        if connection is not None:
+            connection.ended.set()
+            connection.is_idle.set()
         self._attempts.hurry()
         self._notify()
 
@@ -258,9 +260,9 @@ class Connection:
     async def _tools(self) -> list[McpTool]:
         ended = self._attempts.ended
         while True:
-            line = self._current
-            if line is not None and line.client is not None and not line.ended.is_set():
-                return list(line.tools)
+            connection = self._current
+            if connection is not None and connection.client is not None and not connection.ended.is_set():
+                return list(connection.tools)
             is_refused = self._is_refused_since(ended)
             if self._closing.is_set() or is_refused or (self._attempts.failures and not self._attempts.is_refused):
                 raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
@@ -281,11 +283,11 @@ class Connection:
         """
         ended = self._attempts.ended
         while True:
-            line = self._current
+            connection = self._current
             if self._closing.is_set():
                 raise CallNotSent(f"the connection to the MCP server {self._name!r} was closed")
-            if line is not None and line.client is not None and not line.ended.is_set():
-                return line
+            if connection is not None and connection.client is not None and not connection.ended.is_set():
+                return connection
             if self._is_refused_since(ended):
                 raise CallNotSent(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()

@@ -44,9 +44,9 @@ class Requesting:
     """The requests under way. All is used on the loop of the connection's owner."""
 
     def __init__(
-        self, lines: ConnectionOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+        self, owner: ConnectionOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
     ) -> None:
-        self._lines, self._name, self._limits, self._log = lines, name, limits, log
+        self._owner, self._name, self._limits, self._log = owner, name, limits, log
         self._is_in_memory = is_in_memory
         self._under_way = 0
 
@@ -72,25 +72,25 @@ class Requesting:
             self._under_way -= 1
 
     async def _send_until_answered(self, asked: ServerRequest, context: CallContext | None) -> Any:
-        if self._lines.is_broken:
+        if self._owner.is_broken:
             # A call that waits already goes on waiting: it may come to its end before its time is over.
-            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._lines.reason}")
+            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._owner.reason}")
         sending = Sending(
             self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
         )
         with sending.scope:
             while True:
-                connection = await self._lines.ready()
+                connection = await self._owner.ready()
                 sent = await self._send_once(connection, asked, sending)
                 if sent is not None:
                     return sent
         waited = f"no answer came within {sending.elapsed_s:.0f} s"
         if sending.is_sent:
             raise CallNotAnswered(waited)
-        raise CallNotSent(f"{waited}, because {self._lines.reason}")
+        raise CallNotSent(f"{waited}, because {self._owner.reason}")
 
     async def _send_once(self, connection: OpenConnection, asked: ServerRequest, sending: Sending) -> Any:
-        """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
+        """Sends the request and returns the result. None if it was certainly not sent: the connection has ended."""
         assert connection.client is not None
         SENDING.set(sending)
         # The transport of a server in this process has no streams that could note it.

@@ -120,14 +120,14 @@ class RoundTrip:
 
     number: int = 1
     responses: Mapping[str, ElicitResult] | None = None
-    """The answers to the questions of the leg before; None without questions."""
+    """The answers to the questions of the round trip before; None without questions."""
     state: str | None = None
     """The server's own state, unchanged."""
     questions: int = 0
-    """How many questions the server has asked in the legs before."""
+    """How many questions the server has asked in the round trips before."""
 
     def request(self, first: Any) -> Any:
-        """Returns the SDK's request of this leg; `first` is that of the first leg."""
+        """Returns the SDK's request of this round trip; `first` is that of the first one."""
         if self.number == 1:
             return first
         responses = None if self.responses is None else dict(self.responses)
@@ -136,7 +136,7 @@ class RoundTrip:
 
 
 def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
-    """Returns the leg that this pass of the tool sends."""
+    """Returns the round trip that this pass of the tool sends."""
     if context is None or context.state is None:
         return RoundTrip()
     kept: Mapping[str, Any] = context.state
@@ -153,7 +153,7 @@ def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
 def next_round_trip(
     result: InputRequiredResult, round_trip: RoundTrip, log: ServerLog, *, can_ask: bool
 ) -> RoundTrip | InputRequired | ToolResult:
-    """Returns the next leg, or the questions that come before it, or the failure of the call."""
+    """Returns the next round trip, or the questions that come before it, or the failure of the call."""
     if round_trip.number >= ROUND_TRIPS:
         return ToolResult.failed("limit", f"The call was given up: its server asked for input {ROUND_TRIPS} times.")
     state = result.request_state

@@ -2,12 +2,12 @@
 
 `base.py` defines the interface of a protocol and the limits that are checked before parsing. `text_formats.py` makes
 the text protocols of the parts in `attp/`, `xml/` and `json_text/`, and `text/` has what they share. `native/` has one
-module for each provider. `reading/` parses JSON and TOML, and `grammar/` has the parts of grammars.
+module for each provider. `reading/` parses JSON, TOML and the values of tags, and `grammar/` has the grammars.
 
-`text_parse.py` reads calls of other formats in XML and JSON replies. It uses `foreign.py` for the formats of other
-models. `call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a
-call beside those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool
-names to names that a provider accepts.
+`foreign/` reads what is not of the reply's own format. `text_parse.py` there reads calls of other formats in XML and
+JSON replies, with `foreign_calls.py` for the formats of other models. `call_shapes.py` detects an unread call in a
+reply that looks like an answer, and `leftovers.py` a part of a call beside those that were read. `text_calls.py` reads
+calls in the text of a native reply. `tool_names.py` maps tool names to names that a provider accepts.
 """
 
 from __future__ import annotations

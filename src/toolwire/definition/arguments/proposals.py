@@ -27,7 +27,7 @@ _WORDS_FOR_NOTHING = frozenset({"", "null", "none", "nil", "undefined"})
 
 
 def proposals_for(given: str, wanted: str) -> Iterator[Any]:
-    """Yields the values that a text may stand for where another type belongs. `wanted` is from `expected_one`."""
+    """Yields the values that a text may stand for where another type belongs. `wanted` is from `describe_one_value`."""
     if given.strip().casefold() in _WORDS_FOR_NOTHING:
         yield None
         yield LEFT_OUT

@@ -1,7 +1,7 @@
 """Building blocks of GBNF, the grammar language of llama.cpp: rules, literals and bounded repeats.
 
-`schema_rules.py` turns JSON schemas into rules. `attp/grammar.py`, `xml/grammar.py` and `json_text/grammar.py` add the
-reply format of a protocol. Rules never recurse and every repeat is bounded, so that a small model stops.
+`schema_rules.py` turns JSON schemas into rules. `attp_grammar.py`, `xml_grammar.py` and `json_grammar.py` add
+the reply format of a protocol. Rules never recurse and every repeat is bounded, so that a small model stops.
 """
 
 from __future__ import annotations
