@@ -90,7 +90,7 @@ def check_options(
 
 
 def check_parts(instructions: object, store: object) -> None:
-    """Refuses instructions that are not a text, and a store that is none.
+    """Refuses instructions that are not a text, and a store of another type.
 
     Raises:
         ConfigurationError: One of them is.

@@ -38,7 +38,7 @@ class Parameter:
     name: str
     """The name in the arguments that a model gives."""
     program_name: str
-    """The name that a program writes. It differs if `name` is no identifier, or is written like another parameter's."""
+    """The name that a program writes. It differs if `name` is not an identifier, or looks like another parameter's."""
     kind: ParameterKind
     """The way in which Python passes it. A model gives `*rest` as an array and `**more` as an object."""
     required: bool
@@ -144,7 +144,7 @@ class Form(Protocol):
 
 
 OutputCheck = Callable[[Any], str | None]
-"""Takes the data of a result. Returns sentences on what does not fit the output schema, or None."""
+"""Takes the data of a result. Returns sentences on each misfit with the output schema, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

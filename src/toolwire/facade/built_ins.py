@@ -1,4 +1,4 @@
-"""Programs, and calls in the background: what a registry runs by itself."""
+"""Programs and background calls, which a registry runs by itself."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ _REASONS: Mapping[Wait, str] = {
     "new": "its server offers it only since later, and the owner has not accepted it",
     "changed": "its server changed it, and the owner has not accepted that",
 }
-"""What a model reads of a tool that waits."""
+"""The text about a tool that waits, for a model."""
 
 
 def _provider_names(catalogue: Catalogue) -> dict[str, str]:

@@ -40,7 +40,7 @@ class OldMcpNames(McpTools):
 
 
 class Configurable(Protocol):
-    """What has `configure`: a registry."""
+    """An object with `configure`: a registry."""
 
     @property
     def configure(self) -> Callable[..., None]: ...

@@ -40,7 +40,7 @@ def too_long(start: bytes, limit_bytes: int) -> SessionMessage:
 
 
 def answer_for(line: str) -> SessionMessage | str | None:
-    """Returns what is due for a line.
+    """Returns the answer that is due for a line.
 
     The SDK drops a line that it cannot read. A request gets an error as its answer then, and the answer to a question
     of this server becomes an error as a line. Any other such line is None, and in the log. A line that can be read is

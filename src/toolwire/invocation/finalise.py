@@ -47,7 +47,7 @@ async def finalise_response(response: ToolResponse, call: ToolCall, finalise: Fi
 
 
 async def finalise_result(result: ToolResult, call: ToolCall, finalise: Finalise, ports: Ports) -> ToolResult:
-    """Returns the result as its owner wants it. Of a failed one, the content before the failure goes to the owner."""
+    """Returns the result as its owner wants it. The owner gets the content before the failure too."""
     if result.failure is not None and not result.blocks:
         return result
     try:

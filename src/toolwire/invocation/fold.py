@@ -49,7 +49,7 @@ class CallOutput:
     __slots__ = ("_is_read", "_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
 
     def __init__(self, sink: Sink | None, *, is_read: bool = True) -> None:
-        """With `is_read`, the sink has a reader. Else it only tells observers, who must not change the result."""
+        """With `is_read`, the sink has a reader. Else it only tells observers, which must not change the result."""
         self._sink = sink
         self._is_read = is_read and sink is not None
         self._parts: list[Any] = []

@@ -41,7 +41,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerProblem:
-    """What is wrong with one server of a configuration.
+    """A fault of one server of a configuration.
 
     Attributes:
         server: The name of the server.
@@ -125,7 +125,7 @@ def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapp
 
 
 def content_of(file: str | Path, where: str) -> object:
-    """Returns what a JSON or TOML file holds.
+    """Returns the content of a JSON or TOML file.
 
     Raises:
         ConfigurationError: It cannot be read.

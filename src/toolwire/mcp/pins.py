@@ -106,7 +106,7 @@ class McpPins:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Any]]:
-        """Gives the servers, and keeps what was changed in them. One at a time among threads and processes."""
+        """Gives the servers, and keeps their changes. One at a time among threads and processes."""
         with self._lock:
             if self.path is None:
                 yield self._kept

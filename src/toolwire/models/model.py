@@ -88,7 +88,7 @@ class Model(Protocol):
 
     @property
     def price(self) -> Price | None:
-        """What it costs; None if that is not known."""
+        """Its price; None if that is not known."""
         ...
 
     def stream(self, request: Request, /) -> AsyncIterator[Any]:

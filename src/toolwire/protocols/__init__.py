@@ -4,7 +4,7 @@
 the text protocols of the parts in `attp/`, `xml/` and `json_text/`, and `text/` has what they share. `native/` has one
 module for each provider. `reading/` parses JSON, TOML and the values of tags, and `grammar/` has the grammars.
 
-`foreign/` reads what is not of the reply's own format. `text_parse.py` there reads calls of other formats in XML and
+`foreign/` reads calls of other formats. `text_parse.py` there reads calls of other formats in XML and
 JSON replies, with `foreign_calls.py` for the formats of other models. `call_shapes.py` detects an unread call in a
 reply that looks like an answer, and `leftovers.py` a part of a call beside those that were read. `text_calls.py` reads
 calls in the text of a native reply. `tool_names.py` maps tool names to names that a provider accepts.

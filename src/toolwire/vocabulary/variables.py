@@ -116,5 +116,5 @@ class SharedVariables(Protocol):
         ...
 
     def change(self, call_id: str, change: VariablesChange, /) -> None:
-        """Takes what the program of this call has changed. A second change of one call replaces the first."""
+        """Takes the changes of this call's program. A second change of one call replaces the first."""
         ...

@@ -217,7 +217,7 @@ class Disk:
 
     @contextmanager
     def _folder_for(self, path: FilePath, count_folder: CountFolder) -> Generator[int]:
-        """Opens the folder of a file, and makes it where it is missing. A failure removes what was made."""
+        """Opens the folder of a file, and makes it where it is missing. A failure removes the new folders."""
         folder = path.parent
         made: list[FilePath] = []
         try:

@@ -84,7 +84,7 @@ def read_path(text: str) -> FilePath:
 
 
 _SCHEME = re.compile(r"(?:file|sandbox):(?://(?:localhost(?=/))?)?", re.IGNORECASE)
-"""What models write before a path. A drive, `C:`, is no such thing: it leads elsewhere."""
+"""What models write before a path. A drive, `C:`, does not count: it leads elsewhere."""
 
 
 def _meant(text: str) -> str:

@@ -69,7 +69,7 @@ class PageReader:
 
     @property
     def process_id(self) -> int | None:
-        """The id of the warm process; None if there is none now."""
+        """The id of the warm process; None without one."""
         return None if self._process is None else self._process.pid
 
     def read(self, kind: str, body: bytes, *, url: str, charset: str) -> PageText:

@@ -167,7 +167,7 @@ class _Chat:
             raise Stop(ExitCode.WRONG_USAGE, f"a prompt is not UTF-8: byte {error.start}") from error
 
     def _run(self, prompt: str | None) -> str:
-        """Runs the agent, shows what it does, and returns why it stopped."""
+        """Runs the agent, shows its work, and returns the reason of its end."""
         self.loop.call_soon_threadsafe(self._start, prompt)
         while True:
             try:

@@ -1,1 +1,1 @@
-"""Bounds what a hostile definition may cost: its schema, patterns, recursion and values of equal hashes."""
+"""Bounds the cost of a hostile definition: its schema, patterns, recursion and values of equal hashes."""

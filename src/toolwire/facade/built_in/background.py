@@ -71,7 +71,7 @@ class BackgroundCall:
             if self._cancel is not None:
                 self._cancel()
         if self._scope is not None and self._is_in_thread(self._scope):
-            # The result of a thread is ignored, so nobody waits until it ends.
+            # The result of a thread is ignored, so no caller waits until it ends.
             self.end(self._result_at_break(self._scope))
         return True
 

@@ -39,12 +39,12 @@ class TurnVariables:
         return with_change(self._given, self.all_changes)
 
     def change(self, call_id: str, change: VariablesChange, /) -> None:
-        """Takes what the program of this call has changed."""
+        """Takes the changes of this call's program."""
         self._changes[call_id] = change
 
     @property
     def all_changes(self) -> VariablesChange:
-        """What the programs of the turn have changed."""
+        """The changes of the turn's programs."""
         return join_changes(list(self._changes.values()))
 
 
@@ -85,7 +85,7 @@ class KeptVariables:
             self.keep(caller, shared.all_changes)
 
     def keep(self, caller: Caller, change: VariablesChange) -> None:
-        """Keeps what a turn has changed. Beyond the limits, the oldest variables and callers are dropped."""
+        """Keeps the changes of a turn. Beyond the limits, the oldest variables and callers are dropped."""
         if not self.is_on:
             return
         kept = with_change(self._kept.pop(caller, {}), change)

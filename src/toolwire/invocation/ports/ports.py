@@ -172,7 +172,7 @@ class Ports(Protocol):
     ) -> Awaitable[T]:
         """Returns the coroutine's result. It runs on the caller's loop, or on the portal if the caller has none.
 
-        `pauses` extend the limit on the caller's loop. On the portal runs only what a sync tool returned.
+        `pauses` extend the limit on the caller's loop. The portal runs only the awaitable of a sync tool.
 
         Raises:
             TimedOut: The coroutine ran longer than `limit_s` seconds and was cancelled.
@@ -221,7 +221,7 @@ class Ports(Protocol):
         ...
 
     async def unless_stopped(self, work: Coroutine[Any, Any, T], under_way: UnderWay) -> T | CutOff:
-        """Returns the result of a call's work, or what is known if `under_way` stopped it. It waits for the clean-up.
+        """Returns the result of a call's work, or the known facts if `under_way` stopped it. It waits for the clean-up.
 
         A call that ended by itself keeps its result. Without an event loop nothing can be stopped.
         """

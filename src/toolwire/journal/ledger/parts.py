@@ -1,7 +1,7 @@
 """Large values in parts.
 
 Each part is written in a transaction of its own, so that other records are written in between. A row of another table
-refers to the parts when all are there; until then nobody reads them.
+refers to the parts when all are there; until then they are not read.
 """
 
 from __future__ import annotations

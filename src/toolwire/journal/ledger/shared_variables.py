@@ -50,7 +50,7 @@ def variables_in(history: ReplayHistory) -> Variables | None:
 
 
 def keep_variables(connection: Connection, sealer: Sealer, run: RunStart, change: VariablesChange, now: float) -> None:
-    """Records what a run has changed in the variables of its conversation. Without a principal nothing is recorded."""
+    """Records a run's changes of the variables of its conversation. Without a principal nothing is recorded."""
     if not _is_shared(run) or not (change.set or change.removed):
         return
     lock_conversation(connection, sealer, run.conversation, run.caller, now)

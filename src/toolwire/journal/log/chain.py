@@ -141,7 +141,7 @@ def _check_rows(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
 
 
 def entry_of(written: str) -> Mapping[str, Any] | None:
-    """Returns the entry of a row; None if somebody put another text in its place."""
+    """Returns the entry of a row; None if another text stands in its place."""
     try:
         found: object = json.loads(written)
     except (ValueError, RecursionError):

@@ -97,7 +97,7 @@ def _own_structure(data: Any) -> dict[str, Any] | None:
 
 
 def failure_of(result: ToolResult) -> dict[str, Any]:
-    """Returns what a client is told of a failure."""
+    """Returns a failure's text for a client."""
     failure = result.failure
     assert failure is not None
     told: dict[str, Any] = {"kind": failure.kind, "hint": failure.hint}

@@ -1,1 +1,1 @@
-"""Reads what is not of the reply's own format: calls of other models, and what looks like a call."""
+"""Reads calls of other models' formats, and texts that look like a call."""

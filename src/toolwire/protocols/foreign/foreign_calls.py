@@ -82,7 +82,7 @@ _INDEX = re.compile(r":[0-9]{1,4}\Z")
 _FRONT = re.compile(
     rf"(?:\s++|<(?P<thinking>{THINKING})>.*?</(?P=thinking)>)*+{FILLER.pattern}", FILLER.flags | re.DOTALL
 )
-"""Matches what may stand before a call without a mark."""
+"""Matches the text that may precede a call without a mark."""
 _BEHIND_CODE = re.compile(rf"[ \t]*+(?:[,;\]`\n]|</?[\w|｜]|\[/|{NAME}\(|\Z)")
 """Matches behind a Python call that is a statement of its own, and not a part of an expression or of prose."""
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")

@@ -159,7 +159,7 @@ def _check_answer(said: str, text: str, known: KnownTools, render: _Render) -> N
 
 
 def _json_in(text: str) -> Any:
-    """Returns the JSON value that the text is; None if it is none."""
+    """Returns the JSON value of the text; None if it is not JSON."""
     try:
         return load_json(text) if text.lstrip()[:1] in ("{", "[") else None
     except (ValueError, Refusal):

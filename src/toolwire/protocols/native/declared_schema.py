@@ -27,7 +27,7 @@ _OF_ROOT = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "el
 def schema_for_providers(tool: Tool) -> dict[str, Any]:
     """Returns the tool's parameters as JSON Schema 2020-12 that needs no other draft's rules. All callers share it.
 
-    The root is no reference. Every array has `items`, every subschema is an object, and each reference leads to the
+    The root is not a reference. Every array has `items`, every subschema is an object, and each reference leads to the
     root or to a definition.
     """
     schema = input_schema_of(tool)

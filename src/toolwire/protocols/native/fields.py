@@ -128,7 +128,7 @@ def items_in(value: Any, *names: str) -> list[Any]:
 
 
 def describe_error(error: Any) -> str:
-    """Returns what a provider says of its own failure."""
+    """Returns a provider's text on its own failure."""
     words = text_in(error, "message") or (error if isinstance(error, str) else "") or text_in(error, "code", "type")
     return words or "without a reason"
 

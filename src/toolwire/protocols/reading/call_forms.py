@@ -172,7 +172,7 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
 def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
     """Returns the call that ends the work, for a result of its tool: the content is the model's answer.
 
-    A result of any other tool is not a call, and an error is no answer.
+    A result of any other tool is not a call, and an error is not an answer.
 
     Raises:
         Refusal: It stands where a call is required.
