@@ -6,8 +6,8 @@ import ast
 
 from tests.architecture.source import modules
 
-CALLERS = {"builtin", "facade", "invocation", "session"}
-"""Layers that have a policy at hand. `settled` has other meanings in the layers below."""
+CALLERS = {"agent", "builtin", "facade", "gateway", "invocation", "session"}
+"""Layers that have a policy at hand."""
 
 
 def test_only_one_module_asks_a_policy_for_a_verdict() -> None:
@@ -21,7 +21,7 @@ def test_only_one_module_asks_a_policy_for_a_verdict() -> None:
     assert asking == {"toolwire.invocation.judge"}
 
 
-VERDICTS = {"judge", "settled"}
+VERDICTS = {"judge", "constant_verdict"}
 """The methods of a policy that give a verdict."""
 
 

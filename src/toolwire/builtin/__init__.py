@@ -1,1 +1,1 @@
-"""Tools that come with toolwire."""
+"""The machinery of toolwire's tools. Those that users register are in `facade/built_in`."""

@@ -23,7 +23,7 @@ Middleware = Callable[..., Awaitable[ToolResult]]
 class Composite(Protocol):
     """A tool whose only effects are the calls it makes. The invocation path awaits it directly, in either driver.
 
-    `inside` is the path's interface for making these calls (`invocation.scope.Inside`).
+    `inner` is the path's interface for making these calls (`invocation.inner.inner_calls.InnerCalls`).
     """
 
     def __call__(self, validated: Validated, inner: Any, /) -> Awaitable[Outcome]: ...

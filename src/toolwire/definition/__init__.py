@@ -1,4 +1,4 @@
-"""Tools: from a function, code, a JSON schema or an MCP value to one live `Tool`, and from there to texts about it.
+"""Tools: from a function, code or a JSON schema to one live `Tool`, and from there to texts about it.
 
 Start at `tool.py`. `from_function.py`, `from_code.py` and `from_schema.py` make a tool; `binding.py` hides parameters.
 `arguments/` checks arguments with pydantic, and `json_schema/` checks them with a schema. `texts/` produces the texts

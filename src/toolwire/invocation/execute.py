@@ -1,4 +1,4 @@
-"""Runs the tool's function. The path's only broad `except` is here, around code that is not toolwire's."""
+"""Runs the tool's function, inside a broad `except`: it is not toolwire's code."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""MCP: tool values in both directions."""
+"""The client of MCP servers: connections, logins, questions, and tool values in both directions."""

@@ -46,7 +46,7 @@ _GIVEN_IDS: ContextVar[Mapping[str, str]] = ContextVar("toolwire_given_ids")
 
 
 class SpanTracer:
-    """Creates spans and metrics by the GenAI conventions. Implements `invocation.ports.Tracer`.
+    """Creates spans and metrics by the GenAI conventions. Implements `runtime.tracer.Tracer`.
 
     Usable from several threads and event loops at once.
     """

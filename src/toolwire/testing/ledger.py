@@ -62,7 +62,7 @@ class Records:
 
 
 class MemoryLedger:
-    """The ledger of one run, an implementation of `invocation.ports.Ledger`. Every future is already done."""
+    """The ledger of one run, an implementation of `invocation.ports.ports.Ledger`. Every future is already done."""
 
     def __init__(self, run_id: str = "r_1", records: Records | None = None) -> None:
         self.run_id = run_id

@@ -1,1 +1,1 @@
-"""Checks of arguments with a JSON schema: its limits, its keywords and its patterns."""
+"""Checks of arguments with a JSON schema. The bounds of hostile ones are in `hostile/`."""

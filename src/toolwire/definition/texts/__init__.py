@@ -1,1 +1,1 @@
-"""Texts about a tool for models and people: types, signatures, stubs and docstrings."""
+"""Texts inside a tool's description: types, defaults, and texts of outside tools."""

@@ -26,7 +26,7 @@ MiB of them at most.
 
 
 class TurnVariables:
-    """The variables of one turn. It implements `vocabulary.texts.variables.SharedVariables`. Usable from any thread."""
+    """The variables of one turn. It implements `vocabulary.variables.SharedVariables`. Usable from any thread."""
 
     def __init__(self, given: Variables, language: Language) -> None:
         """`given` are the variables at the start of the turn."""

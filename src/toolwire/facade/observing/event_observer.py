@@ -28,7 +28,7 @@ key of 4,096 bits has 3,300."""
 
 
 class EventObserver:
-    """An observer of calls that passes on events. Satisfies `invocation.scope.Observer`."""
+    """An observer of calls that passes on events. Satisfies `invocation.ports.ports.Observer`."""
 
     def __init__(self, deliver: Callable[[ToolEvent], None]) -> None:
         """`deliver` receives each event, from any thread."""

@@ -1,4 +1,4 @@
-"""Requests on record: whether a call waited for a person when its process left it."""
+"""Calls that began and have no end on record: whether each is in doubt, or waited for a person."""
 
 from __future__ import annotations
 

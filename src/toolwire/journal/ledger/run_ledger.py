@@ -1,6 +1,7 @@
 """The ledger of one run: it records each call before it runs, and recalls the calls on record.
 
-It implements `invocation.ports.Ledger`. Records are also in memory; if processes could disagree, the database decides.
+It implements `Ledger` of `invocation.ports.ports`. Records are also in memory; if processes could disagree, the
+database decides.
 """
 
 from __future__ import annotations

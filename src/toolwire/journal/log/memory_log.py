@@ -34,7 +34,7 @@ SHOWN_ENTRIES = 100
 
 
 class EndedCall(Protocol):
-    """The record of one call that an observer receives (`invocation.scope.CallRecord`)."""
+    """The record of one call that an observer receives (`invocation.ports.ports.CallRecord`)."""
 
     call: ToolCall
     result: ToolResult

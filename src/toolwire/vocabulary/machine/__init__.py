@@ -1,1 +1,1 @@
-"""The process below the values: system calls, gates, and the clock of a tool's work."""
+"""The process: the operating system, gates, and the clock of a tool's work."""

@@ -1,1 +1,1 @@
-"""Texts: how they are cut, encoded and laid out."""
+"""Texts: cuts, lone surrogates, normal forms and invisible characters."""
