@@ -131,11 +131,11 @@ def test_names_that_programs_could_not_tell_apart_are_refused(first: str, second
 
 def test_it_is_async_while_any_of_its_tools_is() -> None:
     tools = catalogue("search")
-    seen = [tools.has_deferred]
+    seen = [tools.has_deferred_tools]
     tools.add(entry("fetch", fetch))
-    seen.append(tools.has_deferred)
+    seen.append(tools.has_deferred_tools)
     tools.remove("fetch")
-    seen.append(tools.has_deferred)
+    seen.append(tools.has_deferred_tools)
     assert seen == [False, True, False]
 
 

@@ -152,6 +152,6 @@ def test_an_overlay_needs_a_loop_when_either_does() -> None:
     tool = from_function(later)
     asynchronous.add(Entry(name="later", tool=tool, handle=tool))
     above = Overlay(catalogue())
-    assert (Overlay(asynchronous).has_deferred, above.has_deferred) == (True, False)
+    assert (Overlay(asynchronous).has_deferred_tools, above.has_deferred_tools) == (True, False)
     above.add(Entry(name="later", tool=tool, handle=tool))
-    assert above.has_deferred
+    assert above.has_deferred_tools

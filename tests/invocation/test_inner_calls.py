@@ -99,7 +99,9 @@ def test_a_composite_tool_sees_the_tools_but_no_composite_one(world: World) -> N
     seen: list[Any] = []
 
     async def run(_: Validated, inside: InnerCalls) -> ToolResult:
-        seen.append(([name for name, _ in inside.tools], inside.has_deferred, inside.deadline, inside.is_blocking))
+        seen.append(
+            ([name for name, _ in inside.tools], inside.has_deferred_tools, inside.deadline, inside.is_blocking)
+        )
         return ToolResult(True, call=inside.call)
 
     world.add(double)

@@ -14,7 +14,7 @@ from mcp import Client
 from tests.vocabulary.strategies import unhurried
 from toolwire import BaseTool, Session, Toolkit, ToolParameter, ToolRegistry, ToolResult, ToolServer, ToolSpec
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.json_schema.accepted_types import json_types_of
+from toolwire.definition.json_schema.accepted_types import types_accepted_by
 from toolwire.definition.tool import Tool
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.protocols import get
@@ -136,7 +136,7 @@ def test_a_text_stays_where_the_tool_takes_texts(protocol: str, schema: Any) -> 
     ],
 )
 def test_the_types_of_a_schema_are_those_that_all_of_its_parts_accept(schema: Any, types: set[str]) -> None:
-    assert json_types_of(schema, {"$defs": {"List": {"type": "array"}}}) == types
+    assert types_accepted_by(schema, {"$defs": {"List": {"type": "array"}}}) == types
 
 
 REFUSED = [

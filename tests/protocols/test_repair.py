@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.processor import LINEAR, growth, milliseconds
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.lenient_json import LenientReading, Scalar, check_said, read_lenient
+from toolwire.protocols.reading.lenient_json import LenientReading, Scalar, check_against_text, read_lenient
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 
 SCHEMA: dict[str, Any] = {
@@ -307,8 +307,8 @@ def test_a_value_that_is_not_in_the_text_is_caught() -> None:
         value={"a": "invented"}, end=9, problems=(), said=(Scalar("a", "a"), Scalar("invented", "x"))
     )
     with pytest.raises(Refusal):
-        check_said(lenient)
-    check_said(LenientReading(value={"a": "x"}, end=9, problems=(), said=(Scalar("a", "a"), Scalar("x", "x"))))
+        check_against_text(lenient)
+    check_against_text(LenientReading(value={"a": "x"}, end=9, problems=(), said=(Scalar("a", "a"), Scalar("x", "x"))))
 
 
 LISTS = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "array"}}}}

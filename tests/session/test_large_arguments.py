@@ -11,7 +11,7 @@ import pytest
 
 from toolwire import Rule, Session
 from toolwire.invocation.ports.asynchronous import AsynchronousPorts
-from toolwire.invocation.ports.offload import OFFLOAD_BYTES, is_large
+from toolwire.invocation.ports.offload import OFFLOAD_BYTES, is_large_value
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.calls import Reply, ToolCall
 
@@ -96,7 +96,7 @@ def test_on_the_loop_the_same_work_takes_longer(
 )
 def test_values_of_more_than_64_kb_are_large(value: Any, expected: bool) -> None:
     assert OFFLOAD_BYTES == 65_536
-    assert is_large(value) is expected
+    assert is_large_value(value) is expected
 
 
 async def test_a_cancelled_call_waits_for_the_work_that_goes_on_beside_it() -> None:

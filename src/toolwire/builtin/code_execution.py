@@ -103,7 +103,7 @@ class ProgramHost(ProgramRecordHost, Protocol):
     @property
     def is_blocking(self) -> bool: ...
     @property
-    def has_deferred(self) -> bool: ...
+    def has_deferred_tools(self) -> bool: ...
     @property
     def deadline(self) -> float | None: ...
     @property
@@ -249,7 +249,7 @@ class CodeExecution:
             return mistakes.answer
 
         try:
-            result = await _ran(runner, program, inner, answer, answer_later)
+            result = await _run_program(runner, program, inner, answer, answer_later)
         except BaseException:
             # Without an event loop only an interrupt of the process leads here.
             if not inner.is_blocking:
@@ -281,7 +281,7 @@ class CodeExecution:
         )
 
 
-async def _ran(
+async def _run_program(
     runner: ProgramRunner,
     program: Program,
     inner: ProgramHost,
@@ -290,7 +290,7 @@ async def _ran(
 ) -> ProgramResult:
     if inner.is_blocking:
         return runner.run(program, answer)
-    if not inner.has_deferred:
+    if not inner.has_deferred_tools:
         return await runner.run_beside(program, answer)
     async with inner.loop_calls() as calls:
 

@@ -183,10 +183,10 @@ def _in_order(found: list[Recorded]) -> tuple[Recorded, ...]:
     """Returns the records with completions counted without gaps; the cut-off part may have left some."""
     ended = sorted((one for one in found if isinstance(one.answer, Answer)), key=lambda one: one.completed)
     places = {one.ordinal: place for place, one in enumerate(ended, 1)}
-    return tuple(_with_place(one, places.get(one.ordinal, 0)) for one in found)
+    return tuple(_with_completed(one, places.get(one.ordinal, 0)) for one in found)
 
 
-def _with_place(one: Recorded, completed: int) -> Recorded:
+def _with_completed(one: Recorded, completed: int) -> Recorded:
     return one if one.completed == completed else replace(one, completed=completed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace as replaced
+from dataclasses import replace as copy_with
 from types import BuiltinMethodType, MethodType
 
 from toolwire.catalogue.entry import Entry
@@ -47,7 +47,7 @@ class Catalogue:
         return isinstance(name, str) and self.find(name) is not None
 
     @property
-    def has_deferred(self) -> bool:
+    def has_deferred_tools(self) -> bool:
         """True if a call of any tool here needs an event loop or gives a future. Programs then need a loop."""
         return self._has_deferred or (
             bool(self._drawn) and any(_is_deferred(registration) for registration in self._drawn)
@@ -148,11 +148,11 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            registration = self._registration(name)
+            registration = self._require_registration(name)
             if isinstance(registration, DrawnRegistration):
                 registration.change(change)
             else:
-                registration.put(replaced(registration.base, tool=change(registration.base.tool)))
+                registration.put(copy_with(registration.base, tool=change(registration.base.tool)))
                 self._set(self._registrations)
 
     def disable(self, name: str, reason: str) -> None:
@@ -162,7 +162,7 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            self._registration(name).disable(reason)
+            self._require_registration(name).disable(reason)
 
     def enable(self, name: str) -> None:
         """Accepts calls of a tool again.
@@ -171,7 +171,7 @@ class Catalogue:
             RegistrationError: The name is unknown, or the catalogue that it was drawn from has disabled it.
         """
         with self._lock:
-            registration = self._registration(name)
+            registration = self._require_registration(name)
             if isinstance(registration, DrawnRegistration) and registration.is_disabled_elsewhere:
                 raise RegistrationError(f"the registry has disabled {name!r}: write registry.enable({name!r})")
             registration.enable()
@@ -183,7 +183,7 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            registration = self._registration(name)
+            registration = self._require_registration(name)
             self._written.pop(program_name(name), None)
             if self._looks.get(skeleton(name)) == name:
                 del self._looks[skeleton(name)]
@@ -225,7 +225,7 @@ class Catalogue:
         registration = self._registrations.get(name)
         return None if registration is None else registration.entry
 
-    def _registration(self, name: str) -> Registration | DrawnRegistration:
+    def _require_registration(self, name: str) -> Registration | DrawnRegistration:
         registration = self._registrations.get(name)
         if registration is None or registration.entry is None:
             raise self._no_such(name)
@@ -322,8 +322,8 @@ class Overlay(Catalogue):
         yield from own.values()
 
     @property
-    def has_deferred(self) -> bool:
-        return super().has_deferred or self._below.has_deferred
+    def has_deferred_tools(self) -> bool:
+        return super().has_deferred_tools or self._below.has_deferred_tools
 
     @property
     def is_whole(self) -> bool:
@@ -342,4 +342,4 @@ def _instead(own: Entry | None, below: Entry) -> Entry:
     """Returns the own entry if it exists, else the one below. The own entry is disabled while the one below is."""
     if own is None:
         return below
-    return own if below.disabled is None else replaced(own, disabled=below.disabled)
+    return own if below.disabled is None else copy_with(own, disabled=below.disabled)

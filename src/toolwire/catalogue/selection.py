@@ -44,10 +44,10 @@ class Selection:
         return isinstance(name, str) and self.find(name) is not None
 
     @property
-    def has_deferred(self) -> bool:
+    def has_deferred_tools(self) -> bool:
         """True if a call of any tool in the catalogue needs a loop or gives a future, hidden tools included."""
         # The driver of a program is chosen at its start, and a group may be activated while it runs.
-        return self._catalogue.has_deferred
+        return self._catalogue.has_deferred_tools
 
     def find(self, name: str) -> Entry | None:
         """Returns the entry with exactly that name if it can be called now or is disabled, else None."""

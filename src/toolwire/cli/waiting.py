@@ -54,7 +54,7 @@ def answer_nothing(request: toolwire.ApprovalRequest) -> None:
     """Leaves a call undecided, where no person is at a terminal. The result says so, and how to mend it."""
 
 
-def asking(ask: bool | None) -> ConsoleAsker | None:
+def terminal_asker(ask: bool | None) -> ConsoleAsker | None:
     """Returns the approver at the terminal. None if no person is to be asked.
 
     Without `--ask` or `--no-ask` a person is asked if standard input and standard error are a terminal.

@@ -44,9 +44,7 @@ def _function(names: Mapping[str, Any], func_name: str | None) -> types.Function
     }
     if func_name is not None:
         if func_name not in functions:
-            raise DefinitionError(
-                f"the code defines no function {func_name!r}: {_nearest_function(functions, func_name)}"
-            )
+            raise DefinitionError(f"the code defines no function {func_name!r}: {_function_hint(functions, func_name)}")
         return functions[func_name]
     public = {name: function for name, function in functions.items() if not name.startswith("_")}
     if len(public) != 1:
@@ -56,7 +54,7 @@ def _function(names: Mapping[str, Any], func_name: str | None) -> types.Function
     return next(iter(public.values()))
 
 
-def _nearest_function(functions: Mapping[str, Any], func_name: str) -> str:
+def _function_hint(functions: Mapping[str, Any], func_name: str) -> str:
     return nearest_hint(func_name, functions).replace("it takes", "it defines")
 
 

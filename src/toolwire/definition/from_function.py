@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast, get_args, get_origin
 
-from toolwire.definition.arguments.typing_forms import accept_none, text_metadata
+from toolwire.definition.arguments.typing_forms import text_metadata, with_none
 from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, check_effects, check_published_options
 from toolwire.definition.docstring.docs import Docs, read_docstring
 from toolwire.definition.naming import program_parameter
@@ -168,7 +168,7 @@ class FunctionShape:
             # Loaded here, as in `compile`.
             from toolwire.definition.arguments.function_form import misfit_of
 
-            check = self._misfits[name] = misfit_of(accept_none(argument.annotation, argument.default))
+            check = self._misfits[name] = misfit_of(with_none(argument.annotation, argument.default))
         return check(value)
 
     def takes(self, name: str) -> bool:
@@ -228,7 +228,7 @@ class FunctionShape:
             default=_default(argument),
             schema=node,
             description=node.get("description", written),
-            annotation=annotation_text(accept_none(argument.annotation, argument.default)),
+            annotation=annotation_text(with_none(argument.annotation, argument.default)),
         )
 
 

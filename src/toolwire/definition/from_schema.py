@@ -10,8 +10,13 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from toolwire.definition.arguments.problems import LazyProblem, as_lazy_problem, complaint, unknown_problem
-from toolwire.definition.arguments.problems import problem_of_hidden as hidden_problem
+from toolwire.definition.arguments.problems import (
+    LazyProblem,
+    as_lazy_problem,
+    complaint,
+    hidden_problem,
+    unknown_problem,
+)
 from toolwire.definition.declared import PublishedOptions, check_effects, check_published_options
 from toolwire.definition.docstring.docs import Docs
 from toolwire.definition.hostile.schema_limits import check_limits

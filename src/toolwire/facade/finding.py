@@ -52,7 +52,7 @@ class ToolFinder:
         return self._tool
 
     @property
-    def tool_names(self) -> tuple[str, ...]:
+    def found_names(self) -> tuple[str, ...]:
         """The names that it remembers, the latest last."""
         return tuple(self._found)
 
@@ -66,8 +66,8 @@ class ToolFinder:
             self._remember([tool.name for tool in tools])
         return tools
 
-    def is_told_of(self, name: str) -> bool:
-        """Returns True if a model is told of that tool without searching for it."""
+    def is_offered(self, name: str) -> bool:
+        """Returns True if the model sees the tool without a search."""
         return name == SEARCH_TOOLS or name in self._found or is_named(name, self.always)
 
     def _remember(self, names: list[str]) -> None:
@@ -129,7 +129,7 @@ def tools_to_offer(scope: Scope) -> list[tuple[str, Tool]]:
     return [
         (entry.name, entry.tool_view)
         for entry in list_allowed(scope)
-        if entry.disabled is None and (finder is None or entry.tool.ends_turn or finder.is_told_of(entry.name))
+        if entry.disabled is None and (finder is None or entry.tool.ends_turn or finder.is_offered(entry.name))
     ]
 
 

@@ -46,7 +46,7 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool 
 
 
 def decode_call(call: ToolCall, tools: Catalogue | Selection) -> ToolCall:
-    """Returns the call of a model or a client, with its arguments `fit_arguments`."""
+    """Returns the call of a model or a client, with its arguments fitted by `fit_arguments`."""
     entry = tools.find(call.name)
     return call if entry is None else replace(call, arguments=fit_arguments(call.arguments, entry.tool))
 

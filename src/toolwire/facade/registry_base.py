@@ -56,7 +56,7 @@ class RegistryParts:
             self.scope = edit(self.scope)
 
     def current_async_scope(self) -> Scope:
-        """Returns the scope of awaited calls; made anew when the scope has changed."""
+        """Returns the scope of awaited calls. It is rebuilt when the scope has changed."""
         scope, made = self.scope, self._async_scope
         if made is None or made[0] is not scope:
             made = self._async_scope = (scope, async_scope(scope))

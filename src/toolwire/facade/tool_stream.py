@@ -93,7 +93,7 @@ class _StreamedCall:
         self._content = Content()
         """All output of the tool so far."""
         self._shown: list[ContentBlock] = []
-        """The same output as the owner's function amended it; empty without such a function."""
+        """The same output after the owner's `finalise` function; empty without such a function."""
         self._has_begun = False
         self._is_interrupted = False
         self.gives_deltas = False
@@ -185,7 +185,7 @@ class _StreamedCall:
             # The owner's function must not decide which chunk is the last.
             chunk = replace(chunk, is_last=False, is_interrupted=False, is_cumulative=True)
             self._shown = chunk.content
-        return self._shape_chunk(chunk, before)
+        return self._as_delta(chunk, before)
 
     def _progress(self, part: Part) -> ToolResponse:
         progress = part.progress
@@ -207,12 +207,12 @@ class _StreamedCall:
         chunk = ToolResponse(content, _metadata(result), stream=self._has_begun, is_interrupted=is_interrupted)
         if last is not None and failure is None:
             chunk = replace(last, content=content, metadata=chunk.metadata, is_last=True, is_cumulative=True)
-        return self._shape_chunk(chunk, before)
+        return self._as_delta(chunk, before)
 
     def _before(self) -> list[ContentBlock]:
         return self._content.blocks() if self._finalise is None else self._shown
 
-    def _shape_chunk(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
+    def _as_delta(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
         """Returns the chunk, or with `gives_deltas` its new part."""
         new = new_blocks(before, chunk.content) if self.gives_deltas else None
         return chunk if new is None else replace(chunk, content=new, is_cumulative=False)

@@ -123,7 +123,7 @@ def decision_of(request: ApprovalRequest, said: types.ElicitResult, by: Decider)
         return None
     content: Mapping[str, Any] = said.content or {}
     if request.kind == "question":
-        answer = _form_answer(request.answer_schema, content)
+        answer = _read_form_content(request.answer_schema, content)
         return None if answer is None else Decision(verdict="answer", answer=answer, **common)
     match content.get(_DECISION):
         case "once":
@@ -183,7 +183,7 @@ def _has_simple_choices(schema: Any, kind: Any) -> bool:
     return all(isinstance(choice, str) for choice in choices)
 
 
-def _form_answer(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
+def _read_form_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
     """Returns the answer; None if the form is not valid."""
     if _flat_fields(schema) is not None:
         return {name: value for name, value in content.items() if value is not None}

@@ -143,7 +143,7 @@ class ServedCalls:
     ) -> Turn:
         """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
         if params is not None and params.request_state is not None:
-            return await self._continue_run(client, session, params, events, closed)
+            return await self._resume_from_state(client, session, params, events, closed)
         run_id = client.run_of(call)
         if run_id is None:
             turn = await session.turn(Reply(calls=(call,)), events=events)
@@ -161,7 +161,7 @@ class ServedCalls:
 
     # -- a person decides -------------------------------------------------------------------------------------------
 
-    async def _continue_run(
+    async def _resume_from_state(
         self, client: Client, session: Session, params: _Asking, events: Events | None, closed: set[str]
     ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""

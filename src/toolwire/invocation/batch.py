@@ -143,7 +143,7 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
     """
     if scope.middleware and not all(map(is_colourless, scope.middleware)):
         return True
-    if not scope.tools.has_deferred:
+    if not scope.tools.has_deferred_tools:
         return False
     for call in calls:
         entry = scope.tools.find(call.name)

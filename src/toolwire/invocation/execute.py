@@ -72,7 +72,7 @@ def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome
 
 
 async def _complete(running: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
-    """Checks the result of an outside tool, lets the owner amend it, and adds the values of an extended tool."""
+    """Checks the result of an outside tool, lets the owner finalise it, and adds the values of an extended tool."""
     result, entry, values = await running, prepared.entry, prepared.validated.values
     if isinstance(result, Pending):
         return result
@@ -178,7 +178,7 @@ async def _run_tool(prepared: Prepared, scope: Scope, invoke: Path, questions: Q
             value = await ports.execute(work, limit_s, clock)
         if type(value) not in READY:
             if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
-                value = await _await_outcome(value, ports, _time_left(None, deadline), questions)
+                value = await _await_within_limit(value, ports, _time_left(None, deadline), questions)
             if isinstance(value, GENERATORS):
                 produced = produced or CallOutput(sink, is_read=scope.sink is not None)
                 value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
@@ -214,7 +214,7 @@ def _failure_for_error(call: ToolCall, error: BaseException) -> ToolResult:
     )
 
 
-def _await_outcome(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
+def _await_within_limit(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
     if isinstance(value, Future):
         return ports.await_tool_future(cast("Future[Any]", value), left_s, questions and questions.clock)
     return ports.finish(_await_value(value, questions), left_s)

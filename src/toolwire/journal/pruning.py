@@ -65,10 +65,10 @@ def _queue(database: Database, wanted: PruneRequest, dropped: int, whole: Future
         else:
             _queue(database, found.rest, dropped + found.dropped, whole)
 
-    database.run(lambda connection: prune(connection, database.sealer, wanted)).add_done_callback(go_on)
+    database.run(lambda connection: prune_slice(connection, database.sealer, wanted)).add_done_callback(go_on)
 
 
-def prune(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
+def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
     """Drops one slice of the rows, inside the caller's transaction."""
     head = lock_head(connection, sealer)
     end = head.seq if wanted.end is None else wanted.end

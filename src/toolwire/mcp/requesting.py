@@ -103,7 +103,7 @@ class Requesting:
         try:
             return await connection.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
         except MCPError as error:
-            return _outcome_of_error(connection, error, sending)
+            return _handle_error(connection, error, sending)
         except ValidationError as error:
             return _misfit(error)
         finally:
@@ -112,7 +112,7 @@ class Requesting:
                 connection.end()
 
 
-def _outcome_of_error(connection: OpenConnection, error: MCPError, sending: Sending) -> ToolResult | None:
+def _handle_error(connection: OpenConnection, error: MCPError, sending: Sending) -> ToolResult | None:
     fate = fate_of(error)
     if fate == "refused":
         raise CallNotSent(error.error.message)

@@ -94,13 +94,13 @@ class ConsoleApprover:
             if said is None:
                 return None
             if request.kind == "question":
-                decision = self._ask_answer(said.lower(), request, terminal)
+                decision = self._take_question_choice(said.lower(), request, terminal)
             else:
-                decision = self._ask_decision(said.lower(), request, terminal)
+                decision = self._take_approval_choice(said.lower(), request, terminal)
             if decision != "again":
-                return None if decision is None else self._sign_decision(request, decision, terminal.authn)
+                return None if decision is None else self._complete_decision(request, decision, terminal.authn)
 
-    def _ask_decision(
+    def _take_approval_choice(
         self, said: str, request: ApprovalRequest, terminal: _Screen
     ) -> Decision | Literal["again"] | None:
         match said:
@@ -119,7 +119,9 @@ class ConsoleApprover:
             case _:
                 return "again"
 
-    def _ask_answer(self, said: str, request: ApprovalRequest, terminal: _Screen) -> Decision | Literal["again"] | None:
+    def _take_question_choice(
+        self, said: str, request: ApprovalRequest, terminal: _Screen
+    ) -> Decision | Literal["again"] | None:
         match said:
             case "a":
                 # Imported here: the JSON schema validator takes a tenth of a second.
@@ -130,7 +132,7 @@ class ConsoleApprover:
                 except EndOfInput:
                     return None
             case "n" | "no" | "s" | "l":
-                return self._ask_decision(said, request, terminal)
+                return self._take_approval_choice(said, request, terminal)
             case _:
                 return "again"
 
@@ -155,7 +157,7 @@ class ConsoleApprover:
         terminal.say(f"remembered: {visible(str(rule))}, scope {scope}")
         return Decision(verdict="approve", remember=rule)
 
-    def _sign_decision(self, request: ApprovalRequest, said: Decision, authn: str) -> Decision:
+    def _complete_decision(self, request: ApprovalRequest, said: Decision, authn: str) -> Decision:
         principal = _user() if self._principal is None else self._principal
         return replace(
             said,

@@ -188,7 +188,7 @@ def _wrong_examples(rule: Rule, fitting: Mapping[Path, Tool]) -> Iterable[str]:
         if isinstance(arguments, str):
             yield f"{word} {dict(call)!r} is not a call of {name!r}: {arguments}"
         elif rule.holds(*arguments) is not must_hit:
-            yield f"{word} {dict(call)!r}: the rule {_match_text(rule, *arguments)}"
+            yield f"{word} {dict(call)!r}: the rule {_describe_match(rule, *arguments)}"
 
 
 def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | str:
@@ -208,7 +208,7 @@ def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[Mapping[str, Any],
         return f"{type(error).__name__}: {error}"
 
 
-def _match_text(rule: Rule, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None) -> str:
+def _describe_match(rule: Rule, arguments: Mapping[str, Any], typed: Mapping[str, Any] | None) -> str:
     if rule.holds(arguments, typed):
         return "hits it"
     missed = next(each for each in rule.conditions if each.holds(arguments, typed) is not True)

@@ -83,14 +83,14 @@ def kinds_compared(value: Any) -> frozenset[Kind]:
 
 def readings(text: str) -> list[Any]:
     """Returns the values that JSON may write as this text, without the text itself."""
-    return [value for value in (_read_kind(text, kind) for kind in sorted(TYPED)) if value is not None]
+    return [value for value in (_value_of_kind(text, kind) for kind in sorted(TYPED)) if value is not None]
 
 
 def value_for_order(value: Any) -> Any:
     """Returns a rule's value for `<` and `>`: the text of a date, a time or a duration as such."""
     if kind_of(value) != "text":
         return value
-    found = [_read_kind(value, kind) for kind in ("date", "datetime", "time", "duration")]
+    found = [_value_of_kind(value, kind) for kind in ("date", "datetime", "time", "duration")]
     return next((each for each in found if each is not None), value)
 
 
@@ -104,9 +104,9 @@ def same_kind(value: Any, wanted: Any) -> tuple[Any, Any] | None:
     if kind in NUMBERS and other in NUMBERS:
         return _numbers(value, wanted)
     if other == "text" and kind in TYPED:
-        wanted, other = _read_kind(wanted, kind), kind
+        wanted, other = _value_of_kind(wanted, kind), kind
     elif kind == "text" and other in TYPED - {"decimal"}:
-        value, kind = _read_kind(value, other), other
+        value, kind = _value_of_kind(value, other), other
     if kind == "datetime" and other == "date":
         wanted, other = datetime.combine(wanted, time()), kind
     if kind != other or value is None or wanted is None or _has_zone(value) != _has_zone(wanted):
@@ -132,7 +132,7 @@ def _has_zone(value: Any) -> bool:
 _DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 
 
-def _read_kind(text: str, kind: Kind) -> Any:
+def _value_of_kind(text: str, kind: Kind) -> Any:
     """Returns the value of this kind that a text in a rule or an argument writes, or None."""
     with suppress(ValueError):
         match kind:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from toolwire.definition.arguments.tagged_unions import union_at
 from toolwire.definition.derived import input_schema_of, schema_with_root_fields
-from toolwire.definition.json_schema.accepted_types import JSON_TYPES, json_types_of
+from toolwire.definition.json_schema.accepted_types import JSON_TYPES, types_accepted_by
 from toolwire.definition.shape import ProblemKind
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import flatten_schema, path_text
@@ -226,7 +226,7 @@ class _ProblemPlaces:
 
     def blank(self, schema: Any) -> Blank:
         """Returns the blank for a value of this schema. Constants and defaults are not named, only their types."""
-        kinds = json_types_of(schema, self._root)
+        kinds = types_accepted_by(schema, self._root)
         words = [word for word in _WORDS if word in kinds and not (word == "integer" and "number" in kinds)]
         return Blank("value" if kinds == JSON_TYPES or not words else " or ".join(words))
 

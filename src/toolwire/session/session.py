@@ -369,10 +369,10 @@ class Session(Traceable, Observable):
         async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             passes = self._stored_runs.with_scope(scope)
             run_id = await passes.prepare_resume(run, decisions)
-            turn = self._resume_run(passes, run_id, scope)
+            turn = self._run_again(passes, run_id, scope)
             return await trace_turn(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
 
-    async def _resume_run(self, passes: Runs, run_id: str, scope: Scope) -> Turn:
+    async def _run_again(self, passes: Runs, run_id: str, scope: Scope) -> Turn:
         return self._turn(run_id, *await passes.run_again(run_id), scope)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:

@@ -55,15 +55,15 @@ def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
 
     Disabled tools are included, so that a call of one is refused with its reason.
     """
-    return _tools_by_name(scope, _CallableTools(scope, protocol))
+    return _known_tools(scope, _CallableTools(scope, protocol))
 
 
 def nameable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
     """Returns the tools that may be called and are not disabled, which a text for the model may name."""
-    return _tools_by_name(scope, _CallableTools(scope, protocol, has_disabled=False))
+    return _known_tools(scope, _CallableTools(scope, protocol, has_disabled=False))
 
 
-def _tools_by_name(scope: Scope, tools: Mapping[str, Tool]) -> KnownTools:
+def _known_tools(scope: Scope, tools: Mapping[str, Tool]) -> KnownTools:
     return KnownTools(tools, names=lambda: [entry.name for entry in scope.catalogue])
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.journal.ledger.forms import result_form, result_of
+from toolwire.journal.ledger.forms import read_result, result_form
 from toolwire.journal.log.redaction import redact
 from toolwire.testing.checks import PortFails
 from toolwire.vocabulary.errors import ConfigurationError
@@ -100,7 +100,7 @@ class Replayer:
             results, used = self._results.get(wanted, []), self._used.get(wanted, 0)
             if used < len(results):
                 self._used[wanted] = used + 1
-                return result_of(results[used], call.call)
+                return read_result(results[used], call.call)
             message = self._unknown(wanted, len(results))
             self._wrong.append(message)
         return owners_fault(

@@ -81,7 +81,7 @@ def _reading_is_pure(protocol: CallingProtocol) -> None:
 
 
 def _nothing_makes_it_raise(protocol: CallingProtocol) -> None:
-    for said in (*_GARBAGE, b"\xff\xfe", *_damage_replies(protocol)):
+    for said in (*_GARBAGE, b"\xff\xfe", *_damaged_replies(protocol)):
         for tools in ((), _TOOLS):
             reply = _parse_reply(protocol, said, tools)
             what_is_unclear = [call for call in reply.calls if reply.is_refused]
@@ -96,7 +96,7 @@ def _parse_reply(protocol: CallingProtocol, said: Any, tools: Sequence[Tool]) ->
         raise
 
 
-def _damage_replies(protocol: CallingProtocol) -> list[str]:
+def _damaged_replies(protocol: CallingProtocol) -> list[str]:
     """Returns its own text cut at every position, and with each single character removed."""
     found: list[str] = []
     for rendered in map(protocol.render, _example_calls(protocol)):
@@ -152,7 +152,7 @@ def _prompts_reach_the_model(protocol: CallingProtocol) -> None:
 
 
 def _a_refusal_says_why(protocol: CallingProtocol) -> None:
-    for said in (*_GARBAGE, *_damage_replies(protocol)):
+    for said in (*_GARBAGE, *_damaged_replies(protocol)):
         reply = protocol.parse(said, _TOOLS)
         if reply.is_refused:
             holds(bool(protocol.refuse(reply)), f"{said!r:.200} is refused, and the model is told nothing")

@@ -30,7 +30,7 @@ _SCALAR = 8
 def exact_pieces(value: Any) -> Iterator[str]:
     """Yields the text of `exact` in pieces. Other threads can run in between.
 
-    The value is in JSON types, as `values.plain` returns them.
+    The value is in JSON types, as `values.plain_value` returns them.
     """
     if _estimate_size(value) <= PIECE:
         yield exact(value)

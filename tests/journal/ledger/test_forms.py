@@ -18,21 +18,21 @@ from toolwire.journal.ledger.forms import (
     call_of,
     encode_form,
     expand_form,
-    plain_of,
     read_form,
+    read_plain,
+    read_result,
+    read_results,
+    read_run,
+    read_start,
+    read_step_end,
     result_form,
-    result_of,
     results_form,
-    results_of,
     run_form,
-    run_of,
     shorten_form,
     start_form,
-    start_of,
     step_end_form,
-    step_end_of,
 )
-from toolwire.journal.ledger.large_values import SharedValues
+from toolwire.journal.ledger.large_values import LargeValues
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
@@ -118,7 +118,7 @@ RUN = RunStart(
 
 def short_end() -> bytes:
     """The end of a begun step whose data is the data of an earlier step."""
-    shared = SharedValues()
+    shared = LargeValues()
     shared.add("r_1/1", tag(AWKWARD))
     return encode_form(shorten_form(step_end_form(STEP, RESULT), shared, is_begun=True), REFERRING)
 
@@ -157,18 +157,18 @@ def test_a_record_is_written_as_it_always_was(name: str) -> None:
 
 
 READ: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
-    "start": (start_of, START),
-    "empty_start": (start_of, EMPTY_START),
-    "request": (lambda form: plain_of(ApprovalRequest, form), REQUEST),
-    "decision": (lambda form: plain_of(Decision, form), DECISION),
-    "empty_decision": (lambda form: plain_of(Decision, form), Decision(verdict="approve")),
-    "rule": (lambda form: plain_of(Rule, form), RULE),
-    "run": (run_of, RUN),
-    "empty_run": (run_of, RunStart(run_id="", reply={}, protocol="")),
-    "end": (lambda form: step_end_of(form)[0], STEP),
-    "short_end": (lambda form: step_end_of(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))[0], STEP),
-    "failed_end": (lambda form: step_end_of(form)[1].failure, FAILED.failure),
-    "divergence": (lambda form: result_of(form["result"], None).failure, FAILED.failure),
+    "start": (read_start, START),
+    "empty_start": (read_start, EMPTY_START),
+    "request": (lambda form: read_plain(ApprovalRequest, form), REQUEST),
+    "decision": (lambda form: read_plain(Decision, form), DECISION),
+    "empty_decision": (lambda form: read_plain(Decision, form), Decision(verdict="approve")),
+    "rule": (lambda form: read_plain(Rule, form), RULE),
+    "run": (read_run, RUN),
+    "empty_run": (read_run, RunStart(run_id="", reply={}, protocol="")),
+    "end": (lambda form: read_step_end(form)[0], STEP),
+    "short_end": (lambda form: read_step_end(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))[0], STEP),
+    "failed_end": (lambda form: read_step_end(form)[1].failure, FAILED.failure),
+    "divergence": (lambda form: read_result(form["result"], None).failure, FAILED.failure),
     "note": (lambda form: form["entry"], tag(AWKWARD)),
 }
 
@@ -180,17 +180,17 @@ def test_a_golden_record_is_read_back_without_loss(name: str) -> None:
 
 
 def test_results_are_read_back_without_loss() -> None:
-    _, end = read_form(GOLDEN["end"], step_end_of)
+    _, end = read_form(GOLDEN["end"], read_step_end)
     _, short = read_form(
-        GOLDEN["short_end"], lambda form: step_end_of(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))
+        GOLDEN["short_end"], lambda form: read_step_end(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))
     )
     first, second, third = read_form(
-        GOLDEN["outcome"], lambda form: results_of(form, {STEP.key: end}, ["", "pay(\ud800)"])
+        GOLDEN["outcome"], lambda form: read_results(form, {STEP.key: end}, ["", "pay(\ud800)"])
     )
     for found in (end, short, first):
         assert (found.data, found.metadata, found.blocks) == (AWKWARD, {"tags": ("a", b"\x01")}, tuple(DEEP))
     assert (second.failure, second.call, third.call) == (FAILED.failure, FAILED.call, None)
-    assert kept_reply.reply_of(read_form(GOLDEN["run"], run_of).reply) == REPLY
+    assert kept_reply.reply_of(read_form(GOLDEN["run"], read_run).reply) == REPLY
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [], {}, {"$t": "no", "v": 1}], ids=ascii)
@@ -222,7 +222,7 @@ def refusal(data: bytes, make: Callable[[dict[str, Any]], Any]) -> str:
 def test_the_refusal_of_a_damaged_record_names_the_place_and_the_type(
     name: str, change: dict[str, Any], message: str
 ) -> None:
-    make = step_end_of if name == "end" else READ[name][0]
+    make = read_step_end if name == "end" else READ[name][0]
     with pytest.raises(DecisionRefused) as refused:
         read_form(encode_form({**read_form(GOLDEN[name], dict), **change}), make)
     told = str(refused.value)

@@ -22,13 +22,13 @@ from toolwire.journal.ledger.forms import (
     encode_form,
     expand_form,
     read_form,
+    read_step_end,
     result_form,
     shorten_form,
     step_end_form,
-    step_end_of,
 )
-from toolwire.journal.ledger.large_values import LARGE_BYTES, SharedValues, whole
-from toolwire.journal.ledger.steps import end_of
+from toolwire.journal.ledger.large_values import LARGE_BYTES, LargeValues, whole
+from toolwire.journal.ledger.steps import make_step_end
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
@@ -232,12 +232,12 @@ def test_a_record_that_has_its_content_twice_is_read_as_one_that_has_it_once() -
     """Earlier versions wrote the content twice, and no version before this one reads the shorter form."""
     result = ToolResult(True, MIXED, content=MIXED)
     twice = encode_form(
-        shorten_form(step_end_form(step(), result), SharedValues(), is_begun=False) | {"result": result_form(result)}, 2
+        shorten_form(step_end_form(step(), result), LargeValues(), is_begun=False) | {"result": result_form(result)}, 2
     )
-    once = end_of(step(), result, SharedValues(), is_begun=False).data
+    once = make_step_end(step(), result, LargeValues(), is_begun=False).data
     assert (len(once) * 3 < len(twice) * 2, json.loads(once)["form"]) == (True, ONCE)
     for data in (once, twice):
-        _, read_back = read_form(data, lambda form: step_end_of(expand_form(form, None, {})))
+        _, read_back = read_form(data, lambda form: read_step_end(expand_form(form, None, {})))
         assert (read_back.data, read_back.blocks) == (MIXED, tuple(MIXED))
 
 
@@ -255,7 +255,7 @@ def ended_bytes(url: str) -> list[int]:
     [([1], [True]), ([1], [1.0]), (["1"], [1]), ([0.0], [-0.0]), (["\ud83d\ude00", 1], ["\U0001f600", 1])],
 )
 def test_equal_looking_values_are_not_taken_for_each_other(first: Any, second: Any) -> None:
-    shared = SharedValues()
+    shared = LargeValues()
     shared.add("1", first)
     assert shared.shorten([second]) == [second]
     assert whole(shared.shorten([list(first)]), {"1": first}) == [first]

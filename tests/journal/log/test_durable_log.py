@@ -298,11 +298,11 @@ def test_a_prune_that_fails_in_the_middle_leaves_a_whole_log_and_says_so(
             raise ConfigurationError("the second slice")
         return prune(connection, sealer, wanted)
 
-    prune = pruning.prune
+    prune = pruning.prune_slice
     monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
     rows_of(store, 30)
     with monkeypatch.context() as broken:
-        broken.setattr(pruning, "prune", fail_at)
+        broken.setattr(pruning, "prune_slice", fail_at)
         with pytest.raises(ConfigurationError, match="the second slice"):
             store.prune(keep=0)
     assert store.verify() == LogCheck(rows=20, bad_seq=None, problem="")

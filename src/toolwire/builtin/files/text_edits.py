@@ -36,7 +36,7 @@ def apply_edits(text: str, edits: Sequence[Mapping[str, str]], where: str) -> st
     edited = _FileText(text, _with_lf(text))
     for number, edit in enumerate(edits, 1):
         check_time()
-        edited = _apply_edit(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
+        edited = _apply_one(edited, edit["oldText"], edit["newText"], f"{where}, edit {number}", check_time)
     return edited.given
 
 
@@ -63,7 +63,7 @@ def line_end_at(text: str, at: int) -> str:
     return _CRLF if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def _apply_edit(
+def _apply_one(
     text: _FileText, given_old: str, given_new: str, where: str, check_time: Callable[[], None]
 ) -> _FileText:
     if not given_old:
@@ -146,11 +146,11 @@ def _has_word(text: str) -> bool:
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:
     """Returns how many characters both texts share at their start, and after that at their end."""
-    before = _common(old, new)
-    return before, _common(old[before:][::-1], new[before:][::-1])
+    before = _common_prefix_length(old, new)
+    return before, _common_prefix_length(old[before:][::-1], new[before:][::-1])
 
 
-def _common(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 

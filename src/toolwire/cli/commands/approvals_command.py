@@ -237,7 +237,7 @@ def _decide(
             raise _too_late(request, decided)
         shown = _request_text(request)
         try:
-            taken = store.decide(request.id, _sign_decision(made(request), request))
+            taken = store.decide(request.id, _complete_decision(made(request), request))
         except toolwire.DecisionRefused as refused:
             if refused.decided is not None:
                 raise _too_late(request, refused.decided) from refused
@@ -249,7 +249,7 @@ def _decide(
     output.say(f"Continue the run: toolwire run --resume {request.run_id} --tools ...")
 
 
-def _sign_decision(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:
+def _complete_decision(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:
     from toolwire.approvals import Decider
 
     return replace(

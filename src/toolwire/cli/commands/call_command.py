@@ -21,7 +21,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, json_or_repr, nothing_came, person_hint, person_text
 from toolwire.cli.typed_arguments import read_object, read_pairs
-from toolwire.cli.waiting import ConsoleAsker, answer_nothing, asking, within
+from toolwire.cli.waiting import ConsoleAsker, answer_nothing, terminal_asker, within
 
 EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
@@ -72,7 +72,7 @@ def call_tool(
     if traceback:
         logging.getLogger("toolwire.tools").setLevel(logging.WARNING)
     output.keep_stdout()
-    approver = asking(ask)
+    approver = terminal_asker(ask)
     registry = registry_of(tools, approver=approver or answer_nothing)
     honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}

@@ -30,7 +30,7 @@ from toolwire.cli.options import ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import READ_LIMIT_BYTES
 from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.waiting import asking, background_loop
+from toolwire.cli.waiting import background_loop, terminal_asker
 from toolwire.models import Usage
 
 EPILOG = f"""\b
@@ -101,7 +101,7 @@ class _Chat:
     stream: Callable[[str | None], AsyncGenerator[toolwire.types.AgentEvent]]
 
     def __init__(self, output: Output, again: str) -> None:
-        self.person = asking(None)
+        self.person = terminal_asker(None)
         """Asks the person at the terminal; None without one."""
         self._output, self._again = output, again
         self._items = SimpleQueue[Any]()

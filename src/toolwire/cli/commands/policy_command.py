@@ -68,7 +68,7 @@ def check_policy(
         output.result("\n".join(f"{place}: {message}" if place else message for place, message in wrong))
     else:
         found = toolwire.load_policy(named)
-        output.result(f"{named}: {_check_summary(found, registry)}")
+        output.result(f"{named}: {_success_text(found, registry)}")
     raise typer.Exit(ExitCode.FAILED if wrong else ExitCode.DONE)
 
 
@@ -124,7 +124,7 @@ def _find_problems(named: str, registry: toolwire.ToolRegistry) -> list[tuple[st
     return [(problem.place, problem.message) for problem in found.check(registry.to_toolspecs())]
 
 
-def _check_summary(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
+def _success_text(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
     examples = sum(len(rule.calls) for rule in found.rules)
     checked = f", {count_of(examples, 'example as it says', 'examples as they say')}" if examples else ""
     tools = count_of(len(registry.list_toolspecs()), "tool")

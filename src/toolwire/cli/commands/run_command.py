@@ -31,7 +31,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.result_output import as_json, json_or_repr, nothing_came
 from toolwire.cli.stores import StoreOption, find_run, open_store
-from toolwire.cli.waiting import ConsoleAsker, asking, within
+from toolwire.cli.waiting import ConsoleAsker, terminal_asker, within
 
 EPILOG = f"""\b
 Examples:
@@ -85,7 +85,7 @@ def run_reply(
     if (reply is None) == (resume is None):
         raise Stop(ExitCode.WRONG_USAGE, "give a reply or --resume RUN", hint="See toolwire run --help.")
     content = b"" if reply is None else read_bytes(reply, what="the reply")
-    approver = asking(ask)
+    approver = terminal_asker(ask)
     registry = registry_of(tools, approver=approver)
     honour(policy, registry, output)
     if protocol != AUTO:
@@ -115,7 +115,7 @@ def run_reply(
             approver,
             lambda: _turn_at_timeout(session, content, timeout),
         )
-    _print_turn(turn, name, output, resume_with=_resume_options(tools, store), json=json)
+    _print_turn_and_exit(turn, name, output, resume_with=_resume_options(tools, store), json=json)
 
 
 def _check_protocol(name: str) -> None:
@@ -124,7 +124,7 @@ def _check_protocol(name: str) -> None:
         toolwire.protocols.get(name)
 
 
-def _print_turn(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
+def _print_turn_and_exit(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
     code = _exit_code(turn)
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))

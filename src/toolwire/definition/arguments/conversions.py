@@ -32,7 +32,7 @@ _KINDS = frozenset({"function-plain", "function-before", "function-after"})
 Convert = Callable[..., Any]
 
 
-def refuse_failures(schema: Any) -> tuple[Any, bool]:
+def with_refused_failures(schema: Any) -> tuple[Any, bool]:
     """Returns the core schema whose conversions by pydantic fail as problems, and True if one is inside a class."""
     found: list[bool] = []
     return _wrap_conversions(schema, False, found), any(found)

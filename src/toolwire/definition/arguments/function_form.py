@@ -18,12 +18,12 @@ from pydantic.errors import PydanticUserError
 from pydantic.experimental.arguments_schema import generate_arguments_schema
 from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
-from toolwire.definition.arguments.conversions import refuse_failures
+from toolwire.definition.arguments.conversions import with_refused_failures
 from toolwire.definition.arguments.input_schema import ToolJsonSchema, finish_schema
-from toolwire.definition.arguments.json_values import accept_json_values
-from toolwire.definition.arguments.problems import as_lazy_problem, complaint, problem_of_hidden, problems_of
+from toolwire.definition.arguments.json_values import with_json_values
+from toolwire.definition.arguments.problems import as_lazy_problem, complaint, hidden_problem, problems_of
 from toolwire.definition.arguments.same import same
-from toolwire.definition.arguments.typing_forms import accept_none, readable_type, text_metadata, unpack_typed_dict
+from toolwire.definition.arguments.typing_forms import readable_type, text_metadata, unpack_typed_dict, with_none
 from toolwire.definition.arguments.validation import Validation
 from toolwire.definition.hostile.core_tree import is_json
 from toolwire.definition.hostile.recursive_types import TooManySteps
@@ -110,7 +110,7 @@ class FunctionForm:
     def _duplicate_problem(self, name: str) -> ArgumentProblem:
         path = f"{self._more}.{name}"
         if name in self._not_given:
-            return problem_of_hidden(path)
+            return hidden_problem(path)
         message = f"{path!r} is a parameter of its own: give {name!r} beside {self._more!r}, not inside it."
         return ArgumentProblem(path=path, kind="unexpected", message=message)
 
@@ -184,8 +184,8 @@ def output_schema(annotation: Any) -> dict[str, Any] | None:
 
 
 def _validation(core: Any) -> Validation:
-    schema, values_in_classes = accept_json_values(core)
-    schema, conversions_in_classes = refuse_failures(schema)
+    schema, values_in_classes = with_json_values(core)
+    schema, conversions_in_classes = with_refused_failures(schema)
     return Validation(schema, is_rebuilt=values_in_classes or conversions_in_classes)
 
 
@@ -208,7 +208,7 @@ def _as_one_value(argument: Argument) -> tuple[Any, Any]:
         if fields is not None:
             return fields, EMPTY if fields.__required_keys__ else {}
         return dict[str, annotation], {}
-    return accept_none(annotation, argument.default), argument.default
+    return with_none(annotation, argument.default), argument.default
 
 
 Misfit = Callable[[Any], str | None]

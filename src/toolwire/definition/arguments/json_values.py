@@ -25,7 +25,7 @@ from toolwire.definition.hostile.core_tree import CLASSES, with_children
 from toolwire.vocabulary.exact import exact
 
 
-def accept_json_values(schema: Any) -> tuple[Any, bool]:
+def with_json_values(schema: Any) -> tuple[Any, bool]:
     """Returns the core schema that takes these values from JSON, and True if something inside a class changed."""
     found: list[bool] = []
     return _wrap_json_values(schema, False, found), any(found)

@@ -124,7 +124,7 @@ def missing_problem(path: str, wanted: str) -> ArgumentProblem:
     return ArgumentProblem(path=path, kind="missing", message=f"{path!r} is missing: give {wanted}.")
 
 
-def problem_of_hidden(path: str) -> ArgumentProblem:
+def hidden_problem(path: str) -> ArgumentProblem:
     """Reports an argument that only the host may give."""
     message = f"{path!r} is set by the host and not yours to give: remove it."
     return ArgumentProblem(path=path, kind="hidden", message=message)
@@ -207,7 +207,7 @@ def _problem(
     if error["type"] in _UNEXPECTED and place.path:
         name = str(place.path[-1])
         if len(place.path) == 1 and name in not_given:
-            return problem_of_hidden(path)
+            return hidden_problem(path)
         return unknown_problem(path, name, cast("dict[str, Any]", place.holder.get("properties", {})))
     if error["loc"][-1:] == ("[key]",):
         message = f"{path!r} has a key that does not fit: {_lower_first_letter(error['msg'])}."

@@ -17,7 +17,7 @@ def text_metadata(annotation: Any) -> str:
     return next((item for item in get_args(annotation)[1:] if isinstance(item, str)), "")
 
 
-def accept_none(annotation: Any, default: Any) -> Any:
+def with_none(annotation: Any, default: Any) -> Any:
     """Returns the type, with None added if None is the default. `limit: int = None` then accepts its own default."""
     if default is not None or _admits_none(annotation):
         return annotation

@@ -16,7 +16,7 @@ from pydantic_core import SchemaValidator, ValidationError
 from toolwire.definition.arguments.problems import READ_LIMIT, TOO_LARGE, GivenError
 from toolwire.definition.hostile.core_tree import CLASSES, SEVERAL, with_children
 from toolwire.definition.hostile.equal_hashes import count_equal_hashes, within_budget
-from toolwire.definition.hostile.recursive_types import TooManySteps, count_steps, within_steps
+from toolwire.definition.hostile.recursive_types import TooManySteps, with_step_counters, within_steps
 
 SMALL_VALUES = 2_000
 """Maximum number of values in wrong arguments that are validated to the end. Each value can cause several errors."""
@@ -45,10 +45,10 @@ class Validation:
             SchemaError: pydantic cannot build the schema.
         """
         schema, self._has_sets, sets_in_classes = count_equal_hashes(schema)
-        schema, self._is_recursive, steps_in_classes = count_steps(schema)
+        schema, self._is_recursive, steps_in_classes = with_step_counters(schema)
         self._complete = schema
         self._is_rebuilt = is_rebuilt or sets_in_classes or steps_in_classes
-        schema, self._has_several, several_in_classes = _stop_early(schema)
+        schema, self._has_several, several_in_classes = _with_early_stop(schema)
         self.validate = self._built(schema, is_rebuilt=self._is_rebuilt or several_in_classes)
         """Returns the validated value. Raises ValidationError or TooManySteps, which `errors` converts."""
 
@@ -84,7 +84,7 @@ class Validation:
         return within_steps(validate) if self._is_recursive else validate
 
 
-def _stop_early(schema: Any) -> tuple[Any, bool, bool]:
+def _with_early_stop(schema: Any) -> tuple[Any, bool, bool]:
     """Returns the core schema that stops at errors, True if it has such places, and True if one is inside a class."""
     found: list[bool] = []
 

@@ -25,14 +25,14 @@ CLASS_COMPARISON = 50
 Validate = Callable[[Any], Any]
 
 
-def count_equal_hashes(schema: Any) -> tuple[Any, bool, bool]:
+def with_hash_counters(schema: Any) -> tuple[Any, bool, bool]:
     """Returns the core schema with counting sets and mappings, and whether it has any, and any inside a class."""
     found: list[bool] = []
     return _wrap_members(schema, False, found), bool(found), any(found)
 
 
 def within_budget(validate: Validate) -> Validate:
-    """Returns the validator with a new budget for each call. Its schema comes from `count_equal_hashes`."""
+    """Returns the validator with a new budget for each call. Its schema comes from `with_hash_counters`."""
 
     def validate_with_budget(value: Any) -> Any:
         # A tool's own validator may call another tool, which enters here again.

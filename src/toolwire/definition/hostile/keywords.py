@@ -111,7 +111,7 @@ def validator_with_counter(draft: Any) -> Any:
     """Returns the draft's validator class with every keyword counted."""
     keywords = cast("dict[str, Keyword]", draft.VALIDATORS)
     made = _VALIDATORS.extend(
-        draft, {name: _count_steps(_REPLACED.get(function, function)) for name, function in keywords.items()}
+        draft, {name: _with_step_counter(_REPLACED.get(function, function)) for name, function in keywords.items()}
     )
     made.evolve = _evolve
     return made
@@ -189,7 +189,7 @@ def _evolve(self: Any, **changes: Any) -> Any:
     )
 
 
-def _count_steps(function: Keyword) -> Keyword:
+def _with_step_counter(function: Keyword) -> Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         run = RUN.get()
         run.take(1 + (_member_count(value) + _member_count(instance)) // _BATCH)
@@ -257,7 +257,7 @@ def _additional_properties(validator: Any, more: Any, instance: Any, schema: Any
         yield from validator.descend(instance[name], more, path=name)
 
 
-def _require_properties(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
+def _required_properties(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
     """Gives one error for all names, because its reader looks for each of them."""
     if isinstance(instance, dict) and any(name not in instance for name in required):
         yield ValidationError("a required property is missing")
@@ -327,7 +327,7 @@ _REPLACED: dict[Any, Keyword] = {
     _ORIGINAL.pattern: _pattern,
     _ORIGINAL.patternProperties: _pattern_properties,
     _ORIGINAL.additionalProperties: _additional_properties,
-    _ORIGINAL.required: _require_properties,
+    _ORIGINAL.required: _required_properties,
     _ORIGINAL.multipleOf: _multiple_of,
     _ORIGINAL.uniqueItems: _unique_items,
     _ORIGINAL.enum: _enum,

@@ -88,10 +88,10 @@ def search_function(pattern: str, *, ignore_case: bool = False) -> Callable[[str
     Raises:
         ValueError: the engine cannot compile the pattern; the message says why in one line.
     """
-    return search_pattern(pattern, ignore_case=ignore_case).found_in
+    return schema_pattern(pattern, ignore_case=ignore_case).found_in
 
 
-def search_pattern(pattern: str, *, ignore_case: bool = False) -> SchemaPattern:
+def schema_pattern(pattern: str, *, ignore_case: bool = False) -> SchemaPattern:
     """Returns the search of `search_function`, with the number of its states.
 
     Raises:

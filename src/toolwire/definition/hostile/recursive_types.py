@@ -30,7 +30,7 @@ class TooManySteps(Exception):
     """A budget is used up. This is not a ValueError, so that pydantic stops at once."""
 
 
-def count_steps(schema: Any) -> tuple[Any, bool, bool]:
+def with_step_counters(schema: Any) -> tuple[Any, bool, bool]:
     """Returns the core schema with counting recursive types, True if it has any, and True if one is inside a class."""
     recursive = _recursive(schema)
     if not recursive:
@@ -42,7 +42,7 @@ def count_steps(schema: Any) -> tuple[Any, bool, bool]:
 
 
 def within_steps(validate: Validate) -> Validate:
-    """Returns the validator with new budgets for each call. Its schema comes from `count_steps`."""
+    """Returns the validator with new budgets for each call. Its schema comes from `with_step_counters`."""
 
     def validate_with_budget(value: Any) -> Any:
         # A tool's own validator may call another tool, which enters here again.
@@ -85,9 +85,8 @@ def _wrap_references(schema: dict[str, Any], recursive: frozenset[str], in_class
     if kind == "definition-ref":
         return _wrap_in_counter(schema, in_class, found) if schema["schema_ref"] in recursive else schema
     inside = in_class or kind in CLASSES
-    # A list stops at its first error and tries each item once. The labels in a union's errors are its choices' names,
-    # so
-    # the union itself is wrapped and its choices are not.
+    # A list stops at its first error and tries each item once. The labels in a union's errors are the names of its
+    # choices, so the union itself is wrapped and its choices are not.
     is_left = kind == "union" or kind in SEVERAL
     below = with_children(
         schema,

@@ -16,7 +16,7 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 
 
 @limit_references
-def json_types_of(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> frozenset[str]:
+def types_accepted_by(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> frozenset[str]:
     """Returns the JSON types that a schema accepts: all of them if it names none.
 
     `root` is the schema that its references belong to.
@@ -27,8 +27,8 @@ def json_types_of(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIMI
         for key in _ALTERNATIVES:
             if node.get(key):
                 options = cast("list[Any]", node[key])
-                parts.append(frozenset[str]().union(*(json_types_of(one, root, depth - 1) for one in options)))
-        parts.extend(json_types_of(part, root, depth - 1) for part in cast("list[Any]", node.get("allOf") or []))
+                parts.append(frozenset[str]().union(*(types_accepted_by(one, root, depth - 1) for one in options)))
+        parts.extend(types_accepted_by(part, root, depth - 1) for part in cast("list[Any]", node.get("allOf") or []))
     return JSON_TYPES.intersection(*parts)
 
 
@@ -36,7 +36,7 @@ def branch_of(schema: Any, kind: str, root: Mapping[str, Any], depth: int = LEVE
     """Returns the schema for a value of this type: the only fitting alternative, or the schema itself."""
     node = flatten_schema(schema, root)
     options = [option for key in _ALTERNATIVES for option in cast("list[Any]", node.get(key) or [])]
-    fitting = [option for option in options if kind in json_types_of(option, root)]
+    fitting = [option for option in options if kind in types_accepted_by(option, root)]
     return branch_of(fitting[0], kind, root, depth - 1) if len(fitting) == 1 and depth > 0 else node
 
 

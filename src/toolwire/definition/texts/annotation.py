@@ -69,7 +69,7 @@ def name_types(root: Mapping[str, Any]) -> NamedTypes:
 def _name_references(references: list[str], root: Mapping[str, Any]) -> dict[str, str]:
     names: dict[str, str] = {}
     for reference in references:
-        if not _is_object(resolve({"$ref": reference}, root)):
+        if not _is_object_schema(resolve({"$ref": reference}, root)):
             continue
         stem = _NO_WORD.sub("_", unquote(reference.rpartition("/")[2])).strip("_") or "Arguments"
         if stem[0].isdigit() or keyword.iskeyword(stem) or not stem.isidentifier():
@@ -82,7 +82,7 @@ def _name_references(references: list[str], root: Mapping[str, Any]) -> dict[str
     return names
 
 
-def _is_object(node: Mapping[str, Any]) -> bool:
+def _is_object_schema(node: Mapping[str, Any]) -> bool:
     return bool(node.get("properties") or node.get("allOf"))
 
 

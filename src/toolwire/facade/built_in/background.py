@@ -117,14 +117,14 @@ class BackgroundCall:
                 f"{self.call.name!r} was cancelled while it ran and cannot be stopped; its result will be ignored."
             )
             return ToolResult.failed("unknown_outcome", message, call=self.call)
-        return cancel_result(self.call)
+        return cancellation_result(self.call)
 
     def _is_in_thread(self, scope: Scope) -> bool:
         entry = scope.tools.find(self.call.name)
         return self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None
 
 
-def cancel_result(call: ToolCall) -> ToolResult:
+def cancellation_result(call: ToolCall) -> ToolResult:
     """Returns the result of a call that was cancelled."""
     return ToolResult.failed("interrupted", f"{call.name!r} was cancelled before it ended.", call=call)
 
@@ -202,7 +202,7 @@ class BackgroundCalls:
         for call in running:
             with suppress(TimeoutError):
                 call.ended.result(max(deadline - time.monotonic(), 0))
-            call.end(cancel_result(call.call))
+            call.end(cancellation_result(call.call))
 
     # -- for models ---------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class BackgroundCalls:
         )
         task = scope.runtime.portal.start(lambda: started.go(surrounded))
         # A closed loop ends tasks that never began.
-        task.add_done_callback(lambda _: started.end(cancel_result(call)))
+        task.add_done_callback(lambda _: started.end(cancellation_result(call)))
         return started
 
     def _take(self, started: BackgroundCall) -> bool:

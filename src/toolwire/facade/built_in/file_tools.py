@@ -14,7 +14,7 @@ from toolwire.builtin.files.disk import Disk
 from toolwire.builtin.files.paths import FileLimit, FileRefused
 from toolwire.builtin.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.definition.author_options import FunctionOptions
-from toolwire.definition.hostile.patterns import SchemaPattern, search_pattern
+from toolwire.definition.hostile.patterns import SchemaPattern, schema_pattern
 from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.blocks import ImageBlock
@@ -325,7 +325,7 @@ def _as_data(page: FilePage) -> dict[str, Any]:
 
 def _pattern(regex: str, given: str) -> SchemaPattern:
     try:
-        return search_pattern(regex)
+        return schema_pattern(regex)
     except ValueError as error:
         raise FileRefused(f"{given!r} is not a pattern: {error}") from None
 

@@ -36,15 +36,15 @@ class TurnVariables:
 
     def now(self) -> dict[str, str]:
         """Returns the variables of a program that starts now."""
-        return with_change(self._given, self.all_changes)
+        return with_change(self._given, self.joined_change)
 
     def change(self, call_id: str, change: VariablesChange, /) -> None:
         """Takes the changes of this call's program."""
         self._changes[call_id] = change
 
     @property
-    def all_changes(self) -> VariablesChange:
-        """The changes of the turn's programs."""
+    def joined_change(self) -> VariablesChange:
+        """One change in place of all those of the turn's programs."""
         return join_changes(list(self._changes.values()))
 
 
@@ -82,7 +82,7 @@ class KeptVariables:
         shared = None if given is None else TurnVariables(given, self.language)
         yield shared
         if shared is not None:
-            self.keep(caller, shared.all_changes)
+            self.keep(caller, shared.joined_change)
 
     def keep(self, caller: Caller, change: VariablesChange) -> None:
         """Keeps the changes of a turn. Beyond the limits, the oldest variables and callers are dropped."""

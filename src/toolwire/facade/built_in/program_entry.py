@@ -171,7 +171,7 @@ def run_program(
         modules=modules,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    if InnerCalls(call, scope, invoke).has_deferred:
+    if InnerCalls(call, scope, invoke).has_deferred_tools:
         later = async_scope(replace(scope, cleanup_s=execution.limits.cleanup_s))
         return scope.runtime.portal.run(lambda: _run_in_span(execution, code, call, later))
     return step(_run_in_span(execution, code, call, scope))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolwire.invocation.ports.ports import CallRecord, Part
-from toolwire.journal.log.memory_log import copy_arguments, copy_of, cut_text, row_of
+from toolwire.journal.log.memory_log import copy_arguments, copy_of, cut_log_text, row_of
 from toolwire.journal.log.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock
@@ -115,7 +115,7 @@ class _TextBuffer:
         return redact(copy_of(piece))
 
     def _new(self, text: str) -> str:
-        whole = self._before + cut_text(text)
+        whole = self._before + cut_log_text(text)
         shown = redact_text(whole)
         same = len(self._shown) if shown.startswith(self._shown) else _same(self._shown, shown)
         self._before = whole[-SECRET_WINDOW:]

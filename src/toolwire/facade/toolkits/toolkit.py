@@ -224,7 +224,7 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
         elif finder is None:
             entries = list(selection)
         else:
-            entries = [entry for entry in selection if finder.is_told_of(entry.name)]
+            entries = [entry for entry in selection if finder.is_offered(entry.name)]
         return [
             chat_form(entry.tool_view)
             for entry in entries

@@ -107,7 +107,7 @@ def _tools_of_methods(thing: object, methods: Iterable[str], prefix: str | None)
 def _of_method(thing: object, method: str, options: Mapping[str, Any], prefix: str | None) -> tuple[object, Tool]:
     bound = getattr(thing, method)
     if prefix is not None:
-        options = {**options, "name": prefix_name(prefix, options.get("name") or name_of(bound))}
+        options = {**options, "name": add_prefix(prefix, options.get("name") or name_of(bound))}
     return bound, from_function(bound, **options)
 
 
@@ -153,7 +153,7 @@ def check_prefix(prefix: object, name: str | None, thing: object) -> None:
         )
 
 
-def prefix_name(prefix: str, name: str) -> str:
+def add_prefix(prefix: str, name: str) -> str:
     """Returns the tool's name with the prefix and `_` before it.
 
     Raises:

@@ -140,12 +140,12 @@ class OfferHandlers:
         wanted = params.notifications.resource_subscriptions or []
         if not wanted:
             return await handler(context, params)
-        async with self._listen_to(context, wanted) as heard:
+        async with self._follow_resources(context, wanted) as heard:
             notifications = params.notifications.model_copy(update={"resource_subscriptions": heard or None})
             return await handler(context, params.model_copy(update={"notifications": notifications}))
 
     @asynccontextmanager
-    async def _listen_to(self, context: Context, uris: list[str]) -> AsyncGenerator[list[str]]:
+    async def _follow_resources(self, context: Context, uris: list[str]) -> AsyncGenerator[list[str]]:
         session, listener, heard = await self._session(context), object(), list[str]()
         owner = owner_of(context.request)
         async with AsyncExitStack() as stack:

@@ -96,15 +96,15 @@ class Upstreams:
 
     async def resources(self, client: Session) -> list[types.Resource]:
         """Returns the resources that a client sees."""
-        return await self._told_resources(RESOURCES, "uri", client)
+        return await self._list_resources(RESOURCES, "uri", client)
 
     async def templates(self, client: Session) -> list[types.ResourceTemplate]:
         """Returns the templates of resources that a client sees."""
-        return await self._told_resources(TEMPLATES, "uri_template", client)
+        return await self._list_resources(TEMPLATES, "uri_template", client)
 
-    async def _told_resources(self, kind: OfferKind, field: str, client: Session) -> list[Any]:
+    async def _list_resources(self, kind: OfferKind, field: str, client: Session) -> list[Any]:
         offered = await self._list_offers(kind, client)
-        told = [told_resource(server, one, field) for server, entries in offered for one in entries]
+        told = [served_resource(server, one, field) for server, entries in offered for one in entries]
         return [one for one in told if one is not None]
 
     async def prompts(self, client: Session) -> list[types.Prompt]:
@@ -116,7 +116,7 @@ class Upstreams:
                 if name is None:
                     _LOG.warning("a prompt of %r is off: its name cannot be used: %.200a", server.server, one.name)
                     continue
-                told = told_prompt(server.server, one, name)
+                told = served_prompt(server.server, one, name)
                 if told is not None and found.setdefault(name, told) is not told:
                     _LOG.warning("the prompt %r of %r is not served: %r is taken", one.name, server.server, name)
         return list(found.values())
@@ -220,21 +220,21 @@ def _prompt_name(server: ServerOffers, own: str) -> str | None:
         return None
 
 
-def told_resource(server: ServerOffers, offer: Any, field: str) -> Any:
+def served_resource(server: ServerOffers, offer: Any, field: str) -> Any:
     """Returns a resource or template with its served URI in the field; None for one that cannot be shown.
 
     A warning says why.
     """
     uri = f"{_prefix(server)}{getattr(offer, field)}"
-    if not _can_be_told(server.server, offer, uri):
+    if not _can_be_served(server.server, offer, uri):
         return None
     return offer.model_copy(update={"name": clean_text(offer.name), **_offer_texts(offer), field: uri})
 
 
-def told_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
+def served_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
     """Returns a prompt with its served name; None for one that cannot be shown. A warning says why."""
     arguments = prompt.arguments or []
-    if not _can_be_told(server, prompt, "".join(one.name for one in arguments)):
+    if not _can_be_served(server, prompt, "".join(one.name for one in arguments)):
         return None
     if any(len(one.name) > NAME_LIMIT for one in arguments):
         _LOG.warning("the prompt %r of %r is off: an argument has a name that is too long", prompt.name, server)
@@ -243,7 +243,7 @@ def told_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | 
     return prompt.model_copy(update={"name": name, **_offer_texts(prompt), "arguments": told or None})
 
 
-def _can_be_told(server: str, offer: Any, words: str) -> bool:
+def _can_be_served(server: str, offer: Any, words: str) -> bool:
     """True if its words, which a client must give back unchanged, have no hidden characters, and it is not too long."""
     size = len(offer.model_dump_json(by_alias=True, exclude_none=True))
     if words.isprintable() and size <= OFFER_CHARACTERS:

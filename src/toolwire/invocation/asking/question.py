@@ -156,7 +156,7 @@ class Questions:
                 request, decision = await self._decision(number, self._request(number, message, schema), ledger)
                 await self._use([request], ledger)
         except Exception as error:
-            raise self._fail_record(error) from error
+            raise self._note_failed_record(error) from error
         if decision.verdict == "answer":
             return plain_value(decision.answer)
         raise QuestionDeclined(request.question, decision.reason)
@@ -173,7 +173,7 @@ class Questions:
         except BoundValueError:
             raise
         except Exception as error:
-            raise self._fail_record(error) from error
+            raise self._note_failed_record(error) from error
         finally:
             self._calls.discard(under_way)
             under_way.set_result(None)
@@ -191,7 +191,7 @@ class Questions:
         for under_way in tuple(self._calls) if isinstance(self.outcome, Pending) else ():
             await self._scope.ports.wait_for(under_way)
 
-    def _fail_record(self, error: Exception) -> Interrupted:
+    def _note_failed_record(self, error: Exception) -> Interrupted:
         # The record failed: the tool must not catch that and go on.
         self.error = self.error or error
         return Interrupted()

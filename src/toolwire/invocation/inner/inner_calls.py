@@ -87,9 +87,9 @@ class InnerCalls:
         return self._scope.ports.is_blocking
 
     @property
-    def has_deferred(self) -> bool:
+    def has_deferred_tools(self) -> bool:
         """True if calls of some of these tools need an event loop or give a future."""
-        return self._scope.tools.has_deferred or self._is_loop_needed
+        return self._scope.tools.has_deferred_tools or self._is_loop_needed
 
     def is_call_deferred(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""

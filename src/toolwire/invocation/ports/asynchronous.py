@@ -43,7 +43,7 @@ class AsynchronousPorts:
     def execute(
         self, function: Callable[[], Any], limit_s: float | None, pauses: PauseClock | None = None
     ) -> Awaitable[Any]:
-        return self._job_result(function, limit_s, pauses)
+        return self._run_job(function, limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         return is_from_caller(error)
@@ -93,7 +93,7 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await self._job_result(lambda: _ask_guarded(whom, question), None, is_tool=False)
+            answer = await self._run_job(lambda: _ask_guarded(whom, question), None, is_tool=False)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
@@ -204,7 +204,7 @@ class AsynchronousPorts:
                     _LOG.warning("a turn was cancelled, and %s still runs after %g s", still, self._cleanup_s)
             raise
 
-    async def _job_result(
+    async def _run_job(
         self, job: Callable[[], T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
     ) -> T:
         """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""

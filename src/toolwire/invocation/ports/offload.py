@@ -16,7 +16,7 @@ _ITEM_BYTES = 8
 """Minimum number of bytes that each item of a container counts, because many small items take time as well."""
 
 
-def is_large(value: Any) -> bool:
+def is_large_value(value: Any) -> bool:
     """True if a value of JSON types has more than `OFFLOAD_BYTES`. The check stops as soon as it knows."""
     left, waiting = OFFLOAD_BYTES, [value]
     while waiting and left >= 0:
@@ -38,7 +38,7 @@ def is_large(value: Any) -> bool:
 
 def needs_thread(value: Any, ports: Ports) -> bool:
     """True if work on the value would hold an event loop up for too long."""
-    return not ports.is_blocking and is_large(value)
+    return not ports.is_blocking and is_large_value(value)
 
 
 async def offload_if(ports: Ports, is_large: bool, function: Callable[[], T]) -> T:

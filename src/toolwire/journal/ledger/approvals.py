@@ -13,7 +13,7 @@ from sqlalchemy import Connection, exists, insert, select, update
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.journal.ledger.asked import AskedRequest
-from toolwire.journal.ledger.forms import ASKING, encode_form, plain_form, plain_of, read_form
+from toolwire.journal.ledger.forms import ASKING, encode_form, plain_form, read_form, read_plain
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import decision_event, request_event
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -36,7 +36,7 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
     )
     row = connection.execute(_WITH_DECISION.where(*same)).one_or_none()
     if row is not None:
-        return _request_of(sealer, row), _decision_of(sealer, row)
+        return _read_request(sealer, row), _read_decision(sealer, row)
     connection.execute(
         insert(REQUESTS).values(
             request_id=request.id,
@@ -64,7 +64,7 @@ def decide(
     row = _lock_request(connection, request_id)
     if row is None:
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
-    request, first = _request_of(sealer, row), _decision_of(sealer, row)
+    request, first = _read_request(sealer, row), _read_decision(sealer, row)
     if first is not None:
         raise DecisionRefused(
             "already_decided",
@@ -120,7 +120,7 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
     row = _lock_request(connection, start.request_id)
     if row is None or row.call_id != start.step.key:
         return _not_run(start, "denied", "it was approved for another call")
-    request, decision = _request_of(sealer, row), _decision_of(sealer, row)
+    request, decision = _read_request(sealer, row), _read_decision(sealer, row)
     if decision is None or decision.verdict not in ALLOWING:
         return _not_run(start, "denied", "no one approved it")
     if decision.verdict == "approve" and request.arguments_digest != start.arguments_digest:
@@ -140,7 +140,7 @@ def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: flo
     query = _WITH_DECISION.where(waits(now)).order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
     if run_id is not None:
         query = query.where(REQUESTS.c.run_id == run_id)
-    return [_request_of(sealer, row) for row in connection.execute(query)]
+    return [_read_request(sealer, row) for row in connection.execute(query)]
 
 
 def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
@@ -162,8 +162,8 @@ def requests_of_run(
     found: list[AskedRequest] = []
     now = time.time()
     for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id).order_by(REQUESTS.c.created_at)):
-        request = _request_of(sealer, row)
-        _decision_of(sealer, row)
+        request = _read_request(sealer, row)
+        _read_decision(sealer, row)
         found.append(
             AskedRequest(
                 id=request.id,
@@ -201,7 +201,7 @@ def request_and_decision(
 ) -> tuple[ApprovalRequest, Decision | None] | None:
     """Returns a request with the decision that counts; None if the id is unknown."""
     row = connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
-    return None if row is None else (_request_of(sealer, row), _decision_of(sealer, row))
+    return None if row is None else (_read_request(sealer, row), _read_decision(sealer, row))
 
 
 def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
@@ -214,9 +214,9 @@ def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> li
         query = query.where(RULES.c.run_id == run_id)
     found: list[Rule] = []
     for row in connection.execute(query):
-        rule = read_form(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
+        rule = read_form(sealer.open(row.rule, "rules", row.rule_id), lambda form: read_plain(Rule, form))
         if rule.principal is None:
-            caller = NOBODY if row.request is None else _request_of(sealer, row).caller
+            caller = NOBODY if row.request is None else _read_request(sealer, row).caller
             rule = dataclasses.replace(rule, principal=caller.principal, tenant=caller.tenant)
         found.append(rule)
     return found
@@ -233,7 +233,7 @@ def decisions_with_rules(
     if run_id is not None:
         query = query.where(REQUESTS.c.run_id == run_id)
     found = [
-        (_request_of(sealer, row), _decision_of(sealer, row))
+        (_read_request(sealer, row), _read_decision(sealer, row))
         for row in connection.execute(query.order_by(RULES.c.created_at, RULES.c.rule_id))
     ]
     return [(request, decision) for request, decision in found if decision is not None]
@@ -266,9 +266,9 @@ _RULES = select(
 ).select_from(RULES.outerjoin(REQUESTS, REQUESTS.c.request_id == RULES.c.rule_id))
 
 
-def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
+def _read_request(sealer: Sealer, row: Any) -> ApprovalRequest:
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
-    request = read_form(data, lambda form: plain_of(ApprovalRequest, form))
+    request = read_form(data, lambda form: read_plain(ApprovalRequest, form))
     # The lists use the column. If the column and the sealed request differ, the earlier time counts: a request in no
     # list cannot be decided.
     if row.expires_at and row.expires_at < (request.expires_at or math.inf):
@@ -276,10 +276,10 @@ def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
     return request
 
 
-def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
+def _read_decision(sealer: Sealer, row: Any) -> Decision | None:
     if row.decision is None:
         return None
-    return read_form(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
+    return read_form(sealer.open(row.decision, "decisions", row.request_id), lambda form: read_plain(Decision, form))
 
 
 def encode_request(request: ApprovalRequest) -> bytes:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import IntegrityError
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.ledger.approvals import use
 from toolwire.journal.ledger.forms import call_of
-from toolwire.journal.ledger.leases import Lease, LeaseLost, touch
-from toolwire.journal.ledger.steps import BEGUN, begin_again, is_begun
+from toolwire.journal.ledger.leases import Lease, LeaseLost, check_lease
+from toolwire.journal.ledger.steps import BEGUN, begin_again, is_step_begun
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts
@@ -43,7 +43,7 @@ def begin(
         MustNotRun: The approval does not allow it, or the step was begun elsewhere in the meantime.
         LeaseLost: Another process holds the run.
     """
-    touch(connection, lease, time.time())
+    check_lease(connection, lease, time.time())
     if start.request_id:
         refused = use(connection, sealer, start, is_again=is_again)
         if refused is not None:
@@ -60,7 +60,7 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
     if isinstance(error, MustNotRun):
         return error.result
     is_lost = isinstance(error, LeaseLost)
-    if isinstance(error, IntegrityError) or (is_lost and is_begun(connection, run_id, step.key)):
+    if isinstance(error, IntegrityError) or (is_lost and is_step_begun(connection, run_id, step.key)):
         return may_have_run(step, "another caller has begun it meanwhile")
     if is_lost:
         return takeover_failure(run_id)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
-from toolwire.journal.ledger.forms import read_form, run_of
+from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.log.chain import entry_of
 from toolwire.journal.log.redaction import redact
 
@@ -102,7 +102,7 @@ def find_unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) ->
 def _read_start_time(connection: Connection, sealer: Sealer, run_id: str) -> float:
     """Returns the time of a run's start from its sealed record. A change of it needs the key."""
     start = connection.execute(select(RUNS.c.start).where(RUNS.c.run_id == run_id)).scalar_one()
-    return read_form(sealer.open(start, "runs", run_id, "start"), run_of).created_at
+    return read_form(sealer.open(start, "runs", run_id, "start"), read_run).created_at
 
 
 def _steps_not_in_log(connection: Connection, run_id: str, logged: list[Span] | None) -> list[str]:

@@ -12,7 +12,7 @@ from toolwire.journal.conversation_info import ConversationInfo, refuse_other
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
-from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
+from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.leases import Owner, living_holder
 from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
@@ -207,7 +207,7 @@ def _seal_state(sealer: Sealer, conversation: str, state: ConversationState) -> 
 
 def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationState:
     def make_state(form: Mapping[str, Any]) -> ConversationState:
-        caller = plain_of(Caller, form["caller"])
+        caller = read_plain(Caller, form["caller"])
         return ConversationState(
             caller=caller,
             taints=frozenset(form["taints"]),

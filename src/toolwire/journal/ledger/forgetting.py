@@ -6,7 +6,7 @@ from sqlalchemy import Connection, delete, exists, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, KEPT_RESULTS, NOTES, REQUESTS, RULES, RUNS, STEPS, VARIABLES
-from toolwire.journal.ledger.forms import read_form, run_of
+from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 
@@ -31,7 +31,7 @@ def forget(connection: Connection, sealer: Sealer, before: float) -> int:
     if not rows:
         return 0
     ids = [row.run_id for row in rows]
-    starts = [read_form(sealer.open(row.start, "runs", row.run_id, "start"), run_of) for row in rows]
+    starts = [read_form(sealer.open(row.start, "runs", row.run_id, "start"), read_run) for row in rows]
     asked = select(REQUESTS.c.request_id).where(REQUESTS.c.run_id.in_(ids))
     connection.execute(delete(DECISIONS).where(DECISIONS.c.request_id.in_(asked)))
     for table in (REQUESTS, NOTES, STEPS, KEPT_RESULTS, VARIABLES, RUNS):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from toolwire.journal.ledger.large_values import IN_DATA, SharedValues, are_data, blocks_in, whole
+from toolwire.journal.ledger.large_values import IN_DATA, LargeValues, are_data, blocks_in, whole
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
@@ -102,7 +102,7 @@ def result_form(result: ToolResult) -> dict[str, Any]:
     }
 
 
-def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
+def read_result(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
     """Returns the result that a form holds.
 
     Raises:
@@ -129,13 +129,13 @@ def step_end_form(step: Step, result: ToolResult) -> dict[str, Any]:
     return {"step": _step_form(step), "result": result_form(result)}
 
 
-def step_end_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
+def read_step_end(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
     """Returns the step and its result. The result carries the step's call."""
-    step = _make_dataclass(Step, form["step"])
-    return step, result_of(form["result"], call_of(step))
+    step = _read_dataclass(Step, form["step"])
+    return step, read_result(form["result"], call_of(step))
 
 
-def shorten_form(form: Mapping[str, Any], shared: SharedValues, *, is_begun: bool) -> dict[str, Any]:
+def shorten_form(form: Mapping[str, Any], shared: LargeValues, *, is_begun: bool) -> dict[str, Any]:
     """Returns the form of an ended step without data on record elsewhere.
 
     These are the arguments of a step that was begun, large values, and blocks that are the data.
@@ -154,7 +154,7 @@ _LARGE = ("data", "blocks", "metadata")
 
 
 def expand_form(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Restores a form that `shorten` made. `data` maps the key of each earlier step to its tagged data."""
+    """Restores a form that `shorten_form` made. `data` maps the key of each earlier step to its tagged data."""
     if form["form"] == WHOLE:
         return form
     step, result = form["step"], form["result"]
@@ -178,9 +178,9 @@ def start_form(start: Start) -> dict[str, Any]:
     return kept
 
 
-def start_of(form: Mapping[str, Any]) -> Start:
+def read_start(form: Mapping[str, Any]) -> Start:
     """Returns the `Start` that a form holds."""
-    return _make_dataclass(Start, {**form, "arguments": untag(form["arguments"])})
+    return _read_dataclass(Start, {**form, "arguments": untag(form["arguments"])})
 
 
 def run_form(start: RunStart) -> dict[str, Any]:
@@ -194,17 +194,17 @@ def run_form(start: RunStart) -> dict[str, Any]:
     return form
 
 
-def run_of(form: Mapping[str, Any]) -> RunStart:
+def read_run(form: Mapping[str, Any]) -> RunStart:
     """Returns the start of a run that a form holds."""
-    return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
+    return dataclasses.replace(read_plain(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
-def summary_of(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
+def read_summary(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
     """Returns the protocol, the tools, the caller and the conversation of a run's start.
 
     It reads no reply, so that a list is cheap.
     """
-    caller = _make_dataclass(Caller, untag(form["caller"]))
+    caller = _read_dataclass(Caller, untag(form["caller"]))
     return form["protocol"], tuple(untag(form["tools"])), caller, form.get("conversation", "")
 
 
@@ -227,7 +227,7 @@ def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts
     }
 
 
-def results_of(
+def read_results(
     form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], texts: Sequence[str]
 ) -> tuple[ToolResult, ...]:
     """Returns the results that a form holds. `steps` maps the key of each step of the run to its result.
@@ -236,7 +236,7 @@ def results_of(
         LookupError: The form refers to a step that is missing.
     """
     return tuple(
-        _outcome_of(one, steps, text) for one, text in zip(form["results"], chain(texts, repeat(None)), strict=False)
+        _read_outcome(one, steps, text) for one, text in zip(form["results"], chain(texts, repeat(None)), strict=False)
     )
 
 
@@ -254,14 +254,14 @@ def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | Non
     return {"step": call.id, "call": form}
 
 
-def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], text: str | None) -> ToolResult:
+def _read_outcome(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], text: str | None) -> ToolResult:
     if "step" not in form:
-        return result_of(form["result"], _call_from_form(form["call"]))
+        return read_result(form["result"], _read_call(form["call"]))
     result = steps.get(form["step"])
     if result is None or result.call is None:
         raise LookupError(f"step {form['step']} is missing")
     call = {"arguments": _representable(result.call.arguments), "raw_text": text, **form["call"]}
-    return dataclasses.replace(result, call=_call_from_form(call))
+    return dataclasses.replace(result, call=_read_call(call))
 
 
 def plain_form(value: object) -> dict[str, Any]:
@@ -270,17 +270,17 @@ def plain_form(value: object) -> dict[str, Any]:
     return {field.name: tag(getattr(value, field.name)) for field in fields}
 
 
-def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
+def read_plain(kind: type[T], form: Mapping[str, Any]) -> T:
     """Returns the dataclass that a form holds. Fields that this version does not know are ignored.
 
     Raises:
         ValueError: The form does not fit the dataclass.
     """
     names = {field.name for field in dataclasses.fields(cast("Any", kind))}
-    return _make_dataclass(kind, {name: untag(value) for name, value in form.items() if name in names})
+    return _read_dataclass(kind, {name: untag(value) for name, value in form.items() if name in names})
 
 
-def _make_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
+def _read_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
     """Builds a dataclass from the types that JSON has. It ignores fields that the dataclass lacks."""
     try:
         return _adapter(kind).validate_python(values)
@@ -311,7 +311,7 @@ def _call_form(call: ToolCall | None) -> dict[str, Any] | None:
     }
 
 
-def _call_from_form(form: Mapping[str, Any] | None) -> ToolCall | None:
+def _read_call(form: Mapping[str, Any] | None) -> ToolCall | None:
     if form is None:
         return None
     arguments = _untag_values(form["arguments"])

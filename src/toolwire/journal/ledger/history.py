@@ -23,13 +23,13 @@ from toolwire.journal.ledger.forms import (
     encode_form,
     expand_form,
     read_form,
+    read_start,
+    read_step_end,
     results_form,
-    start_of,
     step_end_form,
-    step_end_of,
 )
-from toolwire.journal.ledger.large_values import LARGE_BYTES, SharedValues
-from toolwire.journal.ledger.steps import StepEnd, end_of
+from toolwire.journal.ledger.large_values import LARGE_BYTES, LargeValues
+from toolwire.journal.ledger.steps import StepEnd, make_step_end
 from toolwire.journal.run import RUN_LIMIT_BYTES, RecordedCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
@@ -65,7 +65,7 @@ class ReplayHistory:
     """Pairs of parent and entry, in order."""
     large: set[str] = field(default_factory=set[str])
     """Keys of the steps whose result is large."""
-    large_values: SharedValues = field(default_factory=SharedValues)
+    large_values: LargeValues = field(default_factory=LargeValues)
     """The values of the large results."""
     requests: tuple[AskedRequest, ...] = ()
     """The requests of the run when it was opened, oldest first."""
@@ -124,12 +124,12 @@ class ReplayHistory:
         Returns None, or the failure `limit` for a step without a record: it was not begun, and the run is full.
         """
         is_begun = (before := self.steps.get(step.key)) is not None and before.start is not None
-        end = end_of(step, result, self.large_values, is_begun=is_begun)
+        end = make_step_end(step, result, self.large_values, is_begun=is_begun)
         with self._lock:
             is_kept = self.size + len(end.data) <= RUN_LIMIT_BYTES
             if not is_kept:
                 result = too_much_to_keep(step, result.call, len(end.data))
-                end = end_of(step, result, self.large_values, is_begun=is_begun)
+                end = make_step_end(step, result, self.large_values, is_begun=is_begun)
             kept = self.steps.setdefault(step.key, KeptStep(step=step))
             kept.result, kept.is_running = result, False
             if not is_kept and not is_begun:
@@ -199,7 +199,7 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
         start = None
         if row.begun is not None:
             history.size += len(row.begun)
-            start = read_form(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
+            start = read_form(sealer.open(row.begun, "steps", run_id, row.key, "begun"), read_start)
         if row.ended is not None:
             history.size += len(row.ended)
             text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
@@ -240,4 +240,4 @@ def _read_end(
     start: Start | None, values: Mapping[str, Any], form: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Step, ToolResult]:
     found = expand_form(form, start, values)
-    return found, *step_end_of(found)
+    return found, *read_step_end(found)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from toolwire.journal.database.tables import KEPT_RESULTS
 from toolwire.journal.database.work import RecordFuture, Work
-from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
+from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.leases import LeaseLost
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import lock_head
@@ -155,6 +155,6 @@ def _decode_text(data: bytes) -> tuple[KeptText, Caller]:
             page_bytes=form["page_bytes"],
             labels=frozenset(form["labels"]),
         )
-        return kept, plain_of(Caller, form["caller"])
+        return kept, read_plain(Caller, form["caller"])
 
     return read_form(head, make_text)

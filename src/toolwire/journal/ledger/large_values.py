@@ -26,7 +26,7 @@ IN_DATA = {TAG: "data"}
 _CONTAINERS = (str, list, dict)
 
 
-class SharedValues:
+class LargeValues:
     """The large results on record for one run. Values are added under the ledger's lock; reading needs no lock."""
 
     def __init__(self) -> None:

@@ -112,7 +112,7 @@ class Lease:
     """Goes up with every owner of the run."""
 
 
-_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
+_ADVANCE_REVISION = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
 class LeaseCheck:
@@ -132,20 +132,20 @@ class LeaseCheck:
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
         values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
-        if run_many(connection, _TOUCH, values) != len(times):
+        if run_many(connection, _ADVANCE_REVISION, values) != len(times):
             raise LeaseLost
 
 
-TOUCH = LeaseCheck()
+LEASE_CHECK = LeaseCheck()
 
 
-def touch(connection: Connection, lease: Lease, now: float) -> None:
+def check_lease(connection: Connection, lease: Lease, now: float) -> None:
     """Does the same for one run.
 
     Raises:
         LeaseLost: Another process holds the run.
     """
-    TOUCH.write(connection, [{"lease": lease, "now": now}])
+    LEASE_CHECK.write(connection, [{"lease": lease, "now": now}])
 
 
 def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ours: bool) -> Lease:

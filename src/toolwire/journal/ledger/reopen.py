@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from toolwire.journal.database.tables import OWNERS, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import rejoin_conversation
-from toolwire.journal.ledger.forms import read_form, result_of, results_of, run_of, summary_of, texts_of
+from toolwire.journal.ledger.forms import read_form, read_result, read_results, read_run, read_summary, texts_of
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
@@ -31,12 +31,12 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         DecisionRefused: See `Store.reopen`.
     """
     sealer, run_id = database.sealer, str(row.run_id)
-    start = read_form(sealer.open(row.start, "runs", run_id, "start"), run_of)
+    start = read_form(sealer.open(row.start, "runs", run_id, "start"), read_run)
     outcome = divergence = lease = None
     urls: tuple[str, ...] = ()
     if row.divergence is not None:
         divergence = read_form(
-            sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
+            sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: read_result(form["result"], None)
         )
     status: RunStatus = row.status
     if row.outcome is None and divergence is None:
@@ -57,7 +57,7 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
     if row.outcome is not None:
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
-        outcome = read_form(sealed, lambda form: results_of(form, results, texts_of(start)))
+        outcome = read_form(sealed, lambda form: read_results(form, results, texts_of(start)))
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
     return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome, urls=urls)
 
@@ -96,7 +96,7 @@ DESCRIBED = tuple(RUNS.c[name] for name in (*_FACTS, "owner", "lease_until", "st
 
 def _info_of_row(database: Database, row: Any, is_held: bool) -> RunInfo:
     sealed = database.sealer.open(row.start, "runs", row.run_id, "start")
-    protocol, tools, caller, conversation = read_form(sealed, summary_of)
+    protocol, tools, caller, conversation = read_form(sealed, read_summary)
     return RunInfo(
         **{name: getattr(row, name) for name in _FACTS},
         protocol=protocol,

@@ -23,9 +23,9 @@ from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
-from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
+from toolwire.journal.ledger.leases import LEASE_CHECK, Lease, LeaseLost, check_lease, give_up
 from toolwire.journal.ledger.shared_variables import keep_variables
-from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, begin_row, end_row, note_row
+from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, note_row, step_end_row, step_start_row
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
@@ -155,9 +155,9 @@ class RunLedger:
         if isinstance(kept, ToolResult):
             future.set_result(kept)
             return future
-        row = begin_row(self._database.sealer, self.run_id, start, data, kept.started_at)
+        row = step_start_row(self._database.sealer, self.run_id, start, data, kept.started_at)
         work = Work(future=future, answer=kept.started_at)
-        work.otherwise, work.failed = partial(self._undo_begin, kept), partial(self._undo_record, kept)
+        work.otherwise, work.failed = partial(self._undo_begin, kept), partial(self._refuse_unrecorded, kept)
         is_again = kept.before is not None
         if not is_again and not start.request_id:
             work.records = [self._lease_record(now), (BEGUN, row)]
@@ -172,7 +172,7 @@ class RunLedger:
         future, now = RecordFuture[ToolResult](), time.time()
 
         def put(kept: KeptStep, end: StepEnd, place: int) -> None:
-            row = end_row(self._database.sealer, self.run_id, end, place, now)
+            row = step_end_row(self._database.sealer, self.run_id, end, place, now)
             records: list[tuple[RecordKind, Mapping[str, Any]]] = [(ENDED, row)]
             if kept.start is not None and kept.start.request_id:
                 records.append((USED, {"request_id": kept.start.request_id}))
@@ -286,10 +286,10 @@ class RunLedger:
             future.set_result(answer)
 
     def _lease_record(self, now: float) -> tuple[RecordKind, Mapping[str, Any]]:
-        return TOUCH, {"lease": self._require_lease(), "now": now}
+        return LEASE_CHECK, {"lease": self._require_lease(), "now": now}
 
     def _check_lease(self, connection: Connection) -> None:
-        touch(connection, self._require_lease(), time.time())
+        check_lease(connection, self._require_lease(), time.time())
 
     def _require_lease(self) -> Lease:
         if self._lease is not None:
@@ -316,7 +316,7 @@ class RunLedger:
         self._history.undo(kept)
         return why_not(connection, error, self.run_id, kept.step)
 
-    def _undo_record(self, kept: KeptStep, error: Exception) -> ToolResult:
+    def _refuse_unrecorded(self, kept: KeptStep, error: Exception) -> ToolResult:
         self._history.undo(kept)
         return ToolResult.failed("unavailable", f"{kept.step.tool!r} was not run: {error}.")
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, insert, select
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import RUNS, VARIABLES
 from toolwire.journal.ledger.conversations import lock_conversation, whose
-from toolwire.journal.ledger.forms import encode_form, plain_form, plain_of, read_form
+from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.history import ReplayHistory
 from toolwire.journal.ledger.steps import NOTED, note_row
 from toolwire.journal.ledger.steps import VARIABLES as KEY
@@ -97,4 +97,4 @@ def _variables_place(run: RunStart, run_id: str) -> tuple[str, ...]:
 
 
 def _decode_variables(form: dict[str, Any]) -> tuple[Caller, dict[str, str]]:
-    return plain_of(Caller, form["caller"]), dict(form["variables"])
+    return read_plain(Caller, form["caller"]), dict(form["variables"])

@@ -13,7 +13,7 @@ from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Draft, Sealer
 from toolwire.journal.database.tables import STEPS
 from toolwire.journal.ledger.forms import GIVEN, ONCE, REFERRING, WHOLE, encode_form, shorten_form, step_end_form
-from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, SharedValues
+from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, LargeValues
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
 
@@ -73,7 +73,7 @@ USED = StatementKind(3, "UPDATE requests SET state = 'done' WHERE request_id = ?
 """The end of an approved call."""
 
 
-def begin_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
+def step_start_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
     """Returns the row of a step that is about to run. `data` is its written form."""
     key = start.step.key
     draft = Draft(sealer, data, ("steps", run_id, key, "begun"))
@@ -93,7 +93,7 @@ class StepEnd:
     """The tagged data of a large result, else None."""
 
 
-def end_of(step: Step, result: ToolResult, shared: SharedValues, *, is_begun: bool) -> StepEnd:
+def make_step_end(step: Step, result: ToolResult, shared: LargeValues, *, is_begun: bool) -> StepEnd:
     """Returns the end of a step. A large end omits the arguments of a begun step, which are on record already."""
     form = step_end_form(step, result)
     data = encode_form(form)
@@ -104,7 +104,7 @@ def end_of(step: Step, result: ToolResult, shared: SharedValues, *, is_begun: bo
     return StepEnd(step=step, data=encode_form(short, version), is_large=True, value=form["result"]["data"])
 
 
-def end_row(sealer: Sealer, run_id: str, end: StepEnd, place: int, now: float) -> dict[str, Any]:
+def step_end_row(sealer: Sealer, run_id: str, end: StepEnd, place: int, now: float) -> dict[str, Any]:
     """Returns the row of a step that ended."""
     key = end.step.key
     draft = Draft(sealer, end.data, ("steps", run_id, key, "ended"))
@@ -137,7 +137,7 @@ def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
     return found.rowcount == 1
 
 
-def is_begun(connection: Connection, run_id: str, key: str) -> bool:
+def is_step_begun(connection: Connection, run_id: str, key: str) -> bool:
     """True if the step has been begun."""
     there = exists().where(STEPS.c.run_id == run_id, STEPS.c.key == key)
     return bool(connection.execute(select(there)).scalar())

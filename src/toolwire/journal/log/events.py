@@ -19,14 +19,14 @@ CALL_FIELDS = ("parent", "duration_s", "arguments", "result", "error", "isolatio
 
 
 def call_event(row: tuple[Any, ...], conversation: str, caller: Caller) -> dict[str, Any]:
-    """Returns the event of a call that ended, made from a row of `log.row_of`."""
+    """Returns the event of a call that ended, made from a row of `memory_log.row_of`."""
     call_id, run_id, parent, tool, at, status, *rest = row
     entry = dict(zip(CALL_FIELDS, (parent, *rest), strict=True))
     return _event("call", at, run_id, call_id, tool, status, entry, conversation, caller)
 
 
 def call_row(subject: str, run_id: str, tool: str, at: float, status: str, entry: Any) -> tuple[Any, ...]:
-    """Converts a row of the log into the row that `log.entry_of` reads."""
+    """Converts a row of the log into the row that `memory_log.entry_of` reads."""
     parent, *rest = (entry.get(name) for name in CALL_FIELDS)
     return (subject, run_id, parent, tool, at, status, *rest)
 

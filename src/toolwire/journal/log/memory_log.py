@@ -167,7 +167,7 @@ def row_of(record: EndedCall) -> tuple[Any, ...]:
         record.duration_s,
         copy_arguments(call.arguments),
         None if failure is not None else copy_of(result.data),
-        None if result.error is None else cut_text(result.error),
+        None if result.error is None else cut_log_text(result.error),
         copy_of(result.metadata.get("isolation")),
         copy_of(result.metadata.get("approval")),
     )
@@ -221,7 +221,7 @@ def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
         found = {str(name): copy_of(value) for name, value in arguments.items()}
     if _is_small(found):
         return found
-    found = {cut_text(name): copy_of(value) for name, value in found.items()}
+    found = {cut_log_text(name): copy_of(value) for name, value in found.items()}
     if len(found) <= _FEW or _is_small(found):
         return found
     return {"*": _omission_text(f"{len(found):,} arguments, together ")}
@@ -243,7 +243,7 @@ def _omission_text(what: str = "") -> str:
     return f"<not kept: {what}more than {VALUE_LIMIT_BYTES} bytes>"
 
 
-def cut_text(text: str) -> str:
+def cut_log_text(text: str) -> str:
     """Returns the text, or its beginning if it is longer than `VALUE_LIMIT_BYTES`."""
     text = str.__str__(text)
     if _is_small(text):

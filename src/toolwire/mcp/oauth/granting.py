@@ -166,7 +166,7 @@ def _check_pkce(context: OAuthContext) -> None:
         )
 
 
-def _login_of(context: OAuthContext) -> StoredLogin:
+def _login_from_context(context: OAuthContext) -> StoredLogin:
     def plain(model: Any) -> dict[str, Any] | None:
         return None if model is None else model.model_dump(mode="json", exclude_none=True)
 
@@ -204,7 +204,7 @@ async def request_token(
             if outgoing is not request:
                 response = await _send_request(client, outgoing, provider.context.server_url)
             elif (token := request.headers.get("authorization")) is not None and token != f"Bearer {refused}":
-                return _login_of(provider.context)
+                return _login_from_context(provider.context)
             elif challenge is None:
                 return None
             else:

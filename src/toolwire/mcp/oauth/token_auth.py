@@ -86,12 +86,12 @@ class TokenAuth(httpx2.Auth):
                     kept = self._read()
                     token = kept.fresh_token
                     if token is None or token == refused:
-                        token = await self._new_token(kept, refused, challenge)
+                        token = await self._obtain_token(kept, refused, challenge)
                     return token
         except TimeoutError:
             raise AuthorizationFailed(f"the token was not renewed within {RENEW_S:.0f} s") from None
 
-    async def _new_token(self, kept: StoredLogin, refused: str | None, challenge: Challenge | None) -> str:
+    async def _obtain_token(self, kept: StoredLogin, refused: str | None, challenge: Challenge | None) -> str:
         has_person = isinstance(self._endpoint.auth, McpLogin)
         can_refresh = kept.has_refresh_token and (challenge is None or challenge[0] == 401)
         if can_refresh:

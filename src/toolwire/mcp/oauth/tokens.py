@@ -137,7 +137,7 @@ class TokenFile:
             kept = json.loads(self.path.read_text("utf-8"))
             if kept["version"] != _VERSION:
                 raise ConfigurationError(f"{str(self.path)!r}: a newer toolwire wrote it; upgrade toolwire")
-            return {key: _login_of(table) for key, table in kept["servers"].items()}
+            return {key: _read_login(table) for key, table in kept["servers"].items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -156,7 +156,7 @@ class TokenFile:
         Path(name).replace(self.path)
 
 
-def _login_of(table: Mapping[str, Any]) -> StoredLogin:
+def _read_login(table: Mapping[str, Any]) -> StoredLogin:
     known = {field.name: table.get(field.name) for field in fields(StoredLogin)}
     challenge = known.pop("challenge")
     login = StoredLogin(**known, challenge=None if challenge is None else (int(challenge[0]), str(challenge[1])))

@@ -57,7 +57,7 @@ class Subscriptions:
         if client.server_capabilities.resources is None:
             return
         if _is_modern(client):
-            await self._listen_again(client)
+            await self._keep_listening(client)
         for uri in list(self._wanted):
             try:
                 await _send(client, SubscribeRequest(params=SubscribeRequestParams(uri=uri)))
@@ -66,8 +66,8 @@ class Subscriptions:
             # What changed without a connection is not sent again.
             self._news.updated(uri)
 
-    async def _listen_again(self, client: Client) -> None:
-        """Opens a stream for each set of wanted resources. The one before ends only then, so that no news is lost."""
+    async def _keep_listening(self, client: Client) -> None:
+        """Keeps one stream open for the wanted resources. A new set opens its stream before the old one ends."""
         before: anyio.CancelScope | None = None
         async with anyio.create_task_group() as streams:
             while True:

@@ -43,7 +43,7 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, h
 
 
 class HttpTransport(httpx2.AsyncBaseTransport):
-    """The way out of this machine for one connection.
+    """The HTTP transport of one connection.
 
     It bounds answers, turns lost requests into errors, and takes the user's headers off requests to other origins.
     """
@@ -242,7 +242,7 @@ class MessageClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             if not self._http_transport.is_message(request):
                 raise
-            # The door has answered for the message itself.
+            # The HTTP transport has answered for the message itself.
             reason = f"the authorization server does not answer: {str(error) or type(error).__name__}"
         if not self._is_open or not self._http_transport.is_message(request):
             raise Refused(reason)

@@ -95,7 +95,7 @@ def to_fastmcp(tool: Tool, name: str, call: Call) -> FastmcpTool:
         meta=published.own_meta() or None,
         parameters=value.input_schema,
         output_schema=_output_schema(tool),
-    ).answer_with(call)
+    ).set_call(call)
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
@@ -111,7 +111,7 @@ class _ToolwireTool(FastmcpTool):
 
     _call: Call = PrivateAttr()
 
-    def answer_with(self, call: Call) -> Self:
+    def set_call(self, call: Call) -> Self:
         """Sets the function that makes the call, and returns this tool."""
         self._call = call
         return self

@@ -11,7 +11,7 @@ from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.foreign.call_shapes import blank_quotations, find_bracket
-from toolwire.protocols.foreign.text_parse import refuse_call_shape, show_right_form
+from toolwire.protocols.foreign.text_parse import refuse_call_shape, refuse_with_right_form
 from toolwire.protocols.reading.incoming import read_incoming
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.protocols.tool_imports import with_tool_imports
@@ -56,7 +56,7 @@ def _read_reply(reply: str | bytes, known: KnownTools) -> Reply:
         try:
             return recover(text, raw=raw, problems=incoming.problems, error=error)
         except Refusal:
-            show_right_form(text, known, render_attp)
+            refuse_with_right_form(text, known, render_attp)
             raise
     except Refusal:
         find_layout(text)  # raises the better error for a text without a document, whatever its size

@@ -100,21 +100,21 @@ def blank_quotations(text: str) -> str:
 
     Length and line breaks stay the same, so positions are valid in both texts. Fences are kept.
     """
-    text = _without_quotations(_QUOTED.sub(lambda found: _blank_lines(found[0]), text))
+    text = _without_quotations(_QUOTED.sub(lambda found: _blank_out(found[0]), text))
     ends = [found.end() for found in _THOUGHT_OUT.finditer(text)]
-    return _blank_lines(text[: ends[-1]]) + text[ends[-1] :] if ends else text
+    return _blank_out(text[: ends[-1]]) + text[ends[-1] :] if ends else text
 
 
 def without_quoting_fences(text: str) -> str:
     """Returns the text with fences blanked whose language never holds calls. A fence that is the whole text is kept."""
     quoting = [(start, end) for start, end, language in fences(text) if not _may_hold_calls(language)]
-    return _blank_parts(text, [(start, end) for start, end in quoting if not is_all(text, start, end)])
+    return _blank_out_parts(text, [(start, end) for start, end in quoting if not is_all(text, start, end)])
 
 
 def without_closed_fences(text: str) -> str:
     """Returns the text with all fences blanked that are closed."""
     found = [(start, end, text[start:end].rpartition("\n")[2]) for start, end, _ in fences(text)]
-    return _blank_parts(text, [(start, end) for start, end, last in found if is_fence_line(last)])
+    return _blank_out_parts(text, [(start, end) for start, end, last in found if is_fence_line(last)])
 
 
 def is_fence_line(line: str) -> bool:
@@ -122,10 +122,10 @@ def is_fence_line(line: str) -> bool:
     return line.lstrip().startswith(("`", "~"))
 
 
-def _blank_parts(text: str, parts: Sequence[tuple[int, int]]) -> str:
+def _blank_out_parts(text: str, parts: Sequence[tuple[int, int]]) -> str:
     pieces, position = list[str](), 0
     for start, end in parts:
-        pieces += [text[position:start], _blank_lines(text[start:end])]
+        pieces += [text[position:start], _blank_out(text[start:end])]
         position = end
     return "".join([*pieces, text[position:]])
 
@@ -245,7 +245,7 @@ def _without_quotations(text: str) -> str:
             continue
         quoted.append((start, end))
         position = end
-    return _blank_parts(text, quoted)
+    return _blank_out_parts(text, quoted)
 
 
 def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools) -> bool:
@@ -290,5 +290,5 @@ def _language(opening: re.Match[str]) -> str:
     return opening[2].strip().lower().partition(" ")[0]
 
 
-def _blank_lines(text: str) -> str:
+def _blank_out(text: str) -> str:
     return _LINE.sub(lambda line: " " * len(line[0]), text)

@@ -123,7 +123,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> ForeignCalls | 
             # Without any mark only a text that is nothing but calls makes them: other lines are prose or a program.
             alone = _ForeignReader(text, known)
             if found.start() <= front and alone.read(found.start(), is_marked=False) == len(text):
-                return alone.calls_at([(found.start(), len(text))])
+                return alone.foreign_calls([(found.start(), len(text))])
             continue
         own = find_own_result(text, spans[-1][1], found.start()) if spans else None
         if own is not None:
@@ -135,7 +135,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> ForeignCalls | 
         if end is None:
             break  # the rest is not searched, so that the time stays linear
         spans.append((found.start(), end))
-    return reader.calls_at(spans) if spans else None
+    return reader.foreign_calls(spans) if spans else None
 
 
 class _ForeignReader:
@@ -147,7 +147,7 @@ class _ForeignReader:
         self._reader = JsonReader(text)
         self._code_left = CompileBudget.LIMIT
 
-    def calls_at(self, spans: list[tuple[int, int]]) -> ForeignCalls:
+    def foreign_calls(self, spans: list[tuple[int, int]]) -> ForeignCalls:
         return ForeignCalls(calls=tuple(self._calls), problems=tuple(self._problems), spans=tuple(spans))
 
     def leave_the_rest(self, position: int) -> None:

@@ -78,7 +78,7 @@ def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) 
     """
     place = find_call_shape(blank_quotations(text), known) if known.is_named_in(text) else None
     if place is not None:
-        show_right_form(text, known, render, place=line_of(text, place))
+        refuse_with_right_form(text, known, render, place=line_of(text, place))
         raise Refusal(f"{_UNREAD}{form}", place=line_of(text, place), text=text)
     if known.schemas:
         refuse_mark(blank_quotations(text), form)
@@ -89,7 +89,7 @@ def shows_right_form(reply: Reply) -> bool:
     return any(problem.message.startswith(_SHOWN) for problem in reply.problems)
 
 
-def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str = "") -> None:
+def refuse_with_right_form(text: str, known: KnownTools, render: _Render, *, place: str = "") -> None:
     """Refuses a reply that is nothing but calls in no readable form, and shows them as `render` writes them.
 
     Raises:
@@ -154,7 +154,7 @@ def _check_answer(said: str, text: str, known: KnownTools, render: _Render) -> N
     if value is None:
         refuse_call_shape(text, known, _BY_ITSELF, render)
     elif is_call_like(value, known):
-        show_right_form(text, known, render, place="line 1")
+        refuse_with_right_form(text, known, render, place="line 1")
         raise Refusal(f"{_UNREAD}{_BY_ITSELF}", place="line 1")
 
 

@@ -132,7 +132,7 @@ class OpenAi(NativeProtocol):
         message answers the `function_call` of an older message.
         """
         messages = [_result_message(result) for result in with_offered_names(results)]
-        media = [part for result in results for part in _media_parts(result)]
+        media = [part for result in results for part in _labelled_media(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 
 
@@ -224,7 +224,7 @@ def _call_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     }
 
 
-def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
+def _labelled_media(result: ToolResult) -> list[dict[str, Any]]:
     parts = [part for block in result.content if (part := _media_part(block_for_model(block))) is not None]
     if not parts:
         return []

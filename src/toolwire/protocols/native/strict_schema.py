@@ -185,21 +185,21 @@ def _drop_nulls(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
     """Returns the value without nulls for optional properties that are not nullable."""
     if isinstance(value, list):
         return [
-            _drop_nulls_by(item, [node.get("items") for node in _options(schema, root)], root)
+            _drop_nulls_if_one_fits(item, [node.get("items") for node in _options(schema, root)], root)
             for item in cast("list[Any]", value)
         ]
     if not isinstance(value, dict):
         return value
     nodes = [node for node in _options(schema, root) if "properties" in node]
     return {
-        name: _drop_nulls_by(inner, [node["properties"].get(name) for node in nodes], root)
+        name: _drop_nulls_if_one_fits(inner, [node["properties"].get(name) for node in nodes], root)
         for name, inner in cast("dict[str, Any]", value).items()
         if inner is not None or not nodes or any(_takes_null(name, node, root) for node in nodes)
     }
 
 
-def _drop_nulls_by(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
-    """Restores the value if exactly one schema applies to it. Otherwise returns it unchanged."""
+def _drop_nulls_if_one_fits(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
+    """Drops the nulls in the value if exactly one schema applies to it. Otherwise returns it unchanged."""
     known: list[Any] = [schema for schema in schemas if isinstance(schema, dict)]
     return _drop_nulls(value, known[0], root) if len(known) == 1 else value
 

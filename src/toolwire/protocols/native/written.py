@@ -10,8 +10,7 @@ from typing import Any
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
-from toolwire.protocols.native.fields import check_object
-from toolwire.protocols.native.fields import field_in as value_of
+from toolwire.protocols.native.fields import check_object, field_in
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import as_known_tools, property_name, provider_name, refuse_ambiguous
@@ -158,7 +157,7 @@ _ARGUMENT_KEYS = ("arguments", "input", "args", "parameters", "params")
 
 def find_stray_arguments(holder: Any, own: str, name: str) -> list[Problem]:
     """Refuses arguments that stand under another key than the provider's `own`: they would be lost without a word."""
-    stray = [key for key in _ARGUMENT_KEYS if key != own and value_of(holder, key) not in (None, "", {})]
+    stray = [key for key in _ARGUMENT_KEYS if key != own and field_in(holder, key) not in (None, "", {})]
     return [
         Problem(message=f"The call of {name!r} has arguments under {key!r}, where its API has none.", repaired=False)
         for key in stray

@@ -14,7 +14,7 @@ from toolwire.definition.json_schema.accepted_types import (
     JSON_TYPES,
     branch_of,
     json_type,
-    json_types_of,
+    types_accepted_by,
 )
 from toolwire.definition.words import flatten_schema, limit_references, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
@@ -93,7 +93,7 @@ def _convert_each(
 
 @limit_references
 def _convert_given(value: Any, schema: Any, root: Mapping[str, Any]) -> Conversion:
-    types, choices = json_types_of(schema, root), _choices(resolve(schema, root))
+    types, choices = types_accepted_by(schema, root), _choices(resolve(schema, root))
     if choices is not None:
         chosen = value if value in choices else _pick_choice(_text_of(value), choices)
         return Conversion(value=chosen if chosen in choices else value)
@@ -143,7 +143,7 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion:
 
 def takes_tags(schema: Any, root: Mapping[str, Any]) -> bool:
     """True if a schema accepts a list or an object and no string, so that tags in a text can be only that."""
-    types = json_types_of(schema, root)
+    types = types_accepted_by(schema, root)
     return "string" not in types and bool(types & CONTAINER_TYPES)
 
 
@@ -167,7 +167,7 @@ def _convert_text(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion
     choices = _choices(node)
     if choices is not None:
         return Conversion(value=_pick_choice(text, choices))
-    types = json_types_of(node, root)
+    types = types_accepted_by(node, root)
     if types == JSON_TYPES:
         return Conversion(value=guess(text))
     if (only := types - {"null"}) in _EMPTY and not text.strip():
@@ -186,8 +186,8 @@ def _read_commas(text: str, schema: Any, root: Mapping[str, Any]) -> Conversion 
         return None
     node = branch_of(schema, "array", root)
     places = cast("list[Any]", node.get("prefixItems") or [])
-    allowed = [json_types_of(place, root) for place in places]
-    others = json_types_of(node.get("items"), root)
+    allowed = [types_accepted_by(place, root) for place in places]
+    others = types_accepted_by(node.get("items"), root)
     found = _convert_repaired(f"[{text}]", _LIST, is_text=False)
     value: Any = found.value
     if not isinstance(value, list):

@@ -1,7 +1,7 @@
 """A parser for JSON with the mistakes that models make. It accepts a mistake only if one reading remains.
 
 General repair libraries close truncated text, keep the last of two equal keys, quote bare words and guess missing
-commas. Here every scalar is a piece of the text, and `check_said` verifies that afterwards.
+commas. Here every scalar is a piece of the text, and `check_against_text` verifies that afterwards.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ def read_lenient(
     Raises:
         Refusal: The value is truncated or ambiguous, or exceeds a limit.
     """
-    reader = _JsonReader(text=text, position=position, depth=depth, values=values)
+    reader = _LenientReader(text=text, position=position, depth=depth, values=values)
     value = reader.value("top")
     found = LenientReading(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
-    check_said(found)
+    check_against_text(found)
     return found
 
 
-def check_said(found: LenientReading) -> None:
+def check_against_text(found: LenientReading) -> None:
     """Verifies that nothing was invented: keys and scalars are pieces of the text, in the same order.
 
     Raises:
@@ -122,7 +122,7 @@ def check_said(found: LenientReading) -> None:
     said = iter(found.said)
     for value in _scalars(found.value):
         piece = next(said, None)
-        if piece is None or type(piece.value) is not type(value) or piece.value != value or not _is_said(piece):
+        if piece is None or type(piece.value) is not type(value) or piece.value != value or not _matches_source(piece):
             raise Refusal(
                 "The JSON is damaged, and repairing it would add text that was not written. Write strict JSON."
             )
@@ -133,7 +133,7 @@ def place_of(text: str, position: int) -> str:
     return f"line {text.count(chr(10), 0, position) + 1}, column {position - text.rfind(chr(10), 0, position)}"
 
 
-class _JsonReader:
+class _LenientReader:
     def __init__(self, *, text: str, position: int, depth: int, values: int) -> None:
         self.text = text
         self.position = position
@@ -301,7 +301,7 @@ def _scalars(value: Any) -> Iterator[Any]:
 _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
-def _is_said(piece: Scalar) -> bool:
+def _matches_source(piece: Scalar) -> bool:
     """True if the value can be what its source says. The check does not reuse the parser's own decoding."""
     value, source = piece.value, piece.source
     if not isinstance(value, str):

@@ -16,7 +16,7 @@ from toolwire.definition.json_schema.accepted_types import (
     JSON_TYPES,
     branch_of,
     json_type,
-    json_types_of,
+    types_accepted_by,
 )
 from toolwire.definition.words import limit_references, path_text
 from toolwire.protocols.base import DEPTH_LIMIT, REPLY_LIMIT_BYTES, Refusal
@@ -176,7 +176,7 @@ def _check_values(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> No
             place="properties",
         )
     for name, value in arguments.items():
-        if name in known and "object" not in json_types_of(known[name], schema) and _is_schema(value):
+        if name in known and "object" not in types_accepted_by(known[name], schema) and _is_schema(value):
             raise Refusal(
                 f"`{name}` is a piece of JSON Schema, not a value. Write the value itself.",
                 place=name,
@@ -210,7 +210,7 @@ class _Fitter:
 
         A list where it takes a string may be meant as its JSON text, so it stays one.
         """
-        kinds, item = json_types_of(schema, self.root), cast("object", value[0])
+        kinds, item = types_accepted_by(schema, self.root), cast("object", value[0])
         if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(item), frozenset()) & kinds:
             return value
         name = path_text(steps)
@@ -247,7 +247,7 @@ def _may_hold_container(text: str) -> bool:
 
 def _containers_only(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     """Returns which of object and array a schema accepts; none if it accepts a string too."""
-    accepted = json_types_of(schema, root)
+    accepted = types_accepted_by(schema, root)
     return frozenset() if "string" in accepted else accepted & CONTAINER_TYPES
 
 

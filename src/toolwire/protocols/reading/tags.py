@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of, json_types_of
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of, types_accepted_by
 from toolwire.definition.words import describe_one_value, limit_references
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.markup import CDATA, CDATA_END, CLOSING, MARK, OPENING, expand_references, is_empty
@@ -185,7 +185,7 @@ class _Tags:
     def _types_of(self, schema: Any) -> frozenset[str]:
         known = self.types.get(id(schema))
         if known is None:
-            known = self.types[id(schema)] = json_types_of(schema, self.root)
+            known = self.types[id(schema)] = types_accepted_by(schema, self.root)
         return known
 
     def _branch(self, schema: Any, kind: str) -> dict[str, Any]:

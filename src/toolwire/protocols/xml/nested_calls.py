@@ -30,14 +30,14 @@ def read_nested_calls(text: str, known: KnownTools) -> list[ToolCall]:
     """
     try:
         elements = _elements(text)
-        calls = [_read_nested_call(opening, inner, known) for opening, inner in elements or []]
+        calls = [_read_one_call(opening, inner, known) for opening, inner in elements or []]
     except Refusal:
         return []
     whole = [call for call in calls if call is not None]
     return whole if len(whole) == len(calls) else []
 
 
-def _read_nested_call(opening: re.Match[str], inner: str, known: KnownTools) -> ToolCall | None:
+def _read_one_call(opening: re.Match[str], inner: str, known: KnownTools) -> ToolCall | None:
     parts = _elements(inner) if opening["name"] in IS_CALL_TAG else None
     if parts is None:
         return None

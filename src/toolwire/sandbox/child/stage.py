@@ -146,7 +146,7 @@ class Stage:
     def _execute(self, prepared: CompiledProgram) -> None:
         for name in (*self._tools.raises, *prepared.caught):
             if name not in self._names and not hasattr(builtins, name):
-                self._names[name] = self._exceptions.exception_of(name)
+                self._names[name] = self._exceptions.class_named(name)
         if self._kept is not None:
             self._kept.enter(self._names)
         try:

@@ -14,7 +14,7 @@ from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
 from toolwire.facade.driving import async_scope
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.batch import invoke_turn
-from toolwire.invocation.ports.offload import is_large, offload_if
+from toolwire.invocation.ports.offload import is_large_value, offload_if
 from toolwire.invocation.ports.ports import Ledger
 from toolwire.invocation.record import is_divergence, not_run, read_below
 from toolwire.invocation.scope import Run, Scope, read_again
@@ -90,7 +90,7 @@ class RunStore(GroupStore, Protocol):
 
 
 class Runs:
-    """Makes passes over the runs of one session."""
+    """Starts and resumes the runs of one session."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Runs:
         self._new_run = new_run
 
     def with_scope(self, scope: Scope) -> Runs:
-        """Returns the passes of one turn, with its scope."""
+        """Returns these runs for one turn, with its scope."""
         return Runs(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
 
     async def prepare_resume(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
@@ -130,7 +130,7 @@ class Runs:
         """Records and runs a new run. Returns its results, or the suspended run."""
         self.groups.switch_on(self._scope())
         ports = async_scope(self._scope()).ports
-        is_big = any(is_large(call.arguments) for call in reply.calls)
+        is_big = any(is_large_value(call.arguments) for call in reply.calls)
         started = await offload_if(ports, is_big, lambda: self._record_start(run_id, reply, run))
         ledger = cast("KeptRun", await ports.wait_for(started))
         # Another process may have read more in this conversation.
@@ -244,7 +244,7 @@ class Runs:
                 _result_at_stop(outcome, run, ledger) if isinstance(outcome, Pending) else outcome
                 for outcome in outcomes
             ]
-            changed = None if shared is None else shared.all_changes
+            changed = None if shared is None else shared.joined_change
             await scope.ports.wait_for(ledger.finish(results, run.taints, run.urls, changed))
             if changed is not None and not start.caller.principal:
                 self._variables.keep(start.caller, changed)

@@ -106,7 +106,7 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
     if "v" in document:
         _check_version(document)
     check_shape(document, DECISIONS, "decisions")
-    items = tuple(_decision_of(item) for item in document["items"])
+    items = tuple(_parse_decision(item) for item in document["items"])
     known = [item.request_id for item in items]
     if len(set(known)) < len(known):
         _raise_refusal("malformed", "two decisions are for one request")
@@ -206,7 +206,7 @@ def _view(document: Mapping[str, Any]) -> SuspendedRun:
         created_at=_seconds(document["created_at"]),
         expires_at=_seconds(document["expires_at"]),
     )
-    pending = tuple(_request_of(item, start) for item in document["pending"])
+    pending = tuple(_parse_request(item, start) for item in document["pending"])
     return SuspendedRun(
         start=start,
         rev=document["rev"],
@@ -216,7 +216,7 @@ def _view(document: Mapping[str, Any]) -> SuspendedRun:
     )
 
 
-def _request_of(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
+def _parse_request(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
     check_shape(item, PENDING, "pending request")
     return ApprovalRequest(
         id=item["id"],
@@ -238,7 +238,7 @@ def _request_of(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
     )
 
 
-def _decision_of(item: object) -> Decision:
+def _parse_decision(item: object) -> Decision:
     if isinstance(item, Decision):
         return item
     if not isinstance(item, Mapping):

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces
-from toolwire.protocols.native.fields import field_in as value_of
-from toolwire.protocols.native.fields import fields, inner, items_in, text_in
+from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.reading.repair import read_arguments
@@ -87,11 +86,11 @@ class BlockAssembly(Assembly):
                 for block in items_in(inner(piece, "message"), "content"):
                     self._blocks.append(_ContentBlock(index=None, data=dict(fields(block) or {}), is_ended=True))
             case "content_block_start":
-                yield from self._begin(value_of(piece, "index"), inner(piece, "content_block"))
+                yield from self._begin(field_in(piece, "index"), inner(piece, "content_block"))
             case "content_block_delta":
-                yield from self._add_delta(value_of(piece, "index"), inner(piece, "delta"))
+                yield from self._add_delta(field_in(piece, "index"), inner(piece, "delta"))
             case "content_block_stop":
-                yield from self._stop(value_of(piece, "index"))
+                yield from self._stop(field_in(piece, "index"))
             case "message_delta":
                 self._end.update({key: value for key, value in inner(piece, "delta").items() if value is not None})
             case "message_stop":

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces, join_texts, merge
-from toolwire.protocols.native.fields import field_in as value_of
-from toolwire.protocols.native.fields import fields, inner, items_in, text_in
+from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import CALL_ELSEWHERE, WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
@@ -95,7 +94,7 @@ class _Call:
 
 def call_items(message: Any) -> list[Any]:
     """Returns the calls of a message. A server that sends one call alone may send it without a list."""
-    found = value_of(message, "tool_calls")
+    found = field_in(message, "tool_calls")
     return [found] if isinstance(found, Mapping) else items_in(message, "tool_calls")
 
 
@@ -126,7 +125,7 @@ class ChatAssembly(Assembly):
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for choice in items_in(piece, "choices"):
-            if value_of(choice, "index") in (None, 0):
+            if field_in(choice, "index") in (None, 0):
                 yield from self._add_choice(choice)
             else:
                 self._has_call_elsewhere |= bool(call_items(inner(choice, "delta")))
@@ -220,7 +219,7 @@ class ChatAssembly(Assembly):
 
     def _add_call(self, item: Mapping[str, Any]) -> Iterator[StreamEvent]:
         function = inner(item, "function")
-        index = value_of(item, "index")
+        index = field_in(item, "index")
         index = index if isinstance(index, int) else None
         identity, name = text_in(item, "id"), text_in(function, "name")
         call = self._find_call(index, identity, name)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, are_same_arguments, arguments_text
-from toolwire.protocols.native.fields import field_in as value_of
-from toolwire.protocols.native.fields import fields, inner, items_in, text_in
+from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
@@ -72,7 +71,7 @@ class _Item:
     def whole(self) -> dict[str, Any]:
         """Returns the item so far."""
         found = dict(self.data)
-        if self.is_call and not value_of(found, "arguments"):
+        if self.is_call and not field_in(found, "arguments"):
             found["arguments"] = "".join(self.arguments)
         for name in {part.list for part, _ in self.texts}:
             if not items_in(found, name):
@@ -83,7 +82,7 @@ class _Item:
     def call(self) -> WrittenCall:
         whole = self.whole()
         return WrittenCall(
-            name=text_in(whole, "name"), id=text_in(whole, "call_id"), arguments=value_of(whole, "arguments") or ""
+            name=text_in(whole, "name"), id=text_in(whole, "call_id"), arguments=field_in(whole, "arguments") or ""
         )
 
 
@@ -141,7 +140,7 @@ class ItemAssembly(Assembly):
     def _with_arguments(self, item: Any) -> Any:
         """Returns an item of the response's end, with the arguments of the stream if the end has none."""
         streamed = self._by_id.get(text_in(item, "call_id") or text_in(item, "id"))
-        if streamed is None or not streamed.is_call or value_of(item, "arguments"):
+        if streamed is None or not streamed.is_call or field_in(item, "arguments"):
             return item
         return {**item, "arguments": streamed.call().arguments}
 
@@ -155,8 +154,8 @@ class ItemAssembly(Assembly):
         return None if newest is None or (given and text_in(newest.data, "id", "call_id")) else newest
 
     def _begin(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        begun = arguments_text(value_of(data, "arguments"))
-        item = _Item(index=value_of(piece, "output_index"), data=dict(data), begun=begun)
+        begun = arguments_text(field_in(data, "arguments"))
+        item = _Item(index=field_in(piece, "output_index"), data=dict(data), begun=begun)
         for identity in {text_in(data, "id"), text_in(data, "call_id")} - {""}:
             if identity in self._by_id:
                 self.refuse(f"Two output items of the stream have the id {identity!r}.")
@@ -166,7 +165,7 @@ class ItemAssembly(Assembly):
         yield from self._show(item)
 
     def _end_item(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        item = self._find(value_of(piece, "output_index"), text_in(data, "id"), text_in(data, "call_id"))
+        item = self._find(field_in(piece, "output_index"), text_in(data, "id"), text_in(data, "call_id"))
         if item is None or (item.is_ended and not text_in(data, "id", "call_id")):
             # Some servers send an item at its end alone.
             yield from self._begin(piece, data)
@@ -175,15 +174,15 @@ class ItemAssembly(Assembly):
         if _differ(before, data):
             self.refuse(f"The stream gives the call of {text_in(before, 'name')!r} twice, and not the same.")
         item.data, item.is_ended = {**item.data, **data}, True
-        if item.is_call and not value_of(data, "arguments"):
+        if item.is_call and not field_in(data, "arguments"):
             item.data["arguments"] = before.get("arguments")
         yield from self._show(item)
         yield from self._show_end(item)
 
     def _add_arguments(self, piece: Mapping[str, Any], *, is_whole: bool) -> Iterator[StreamEvent]:
-        index, identity = value_of(piece, "output_index"), text_in(piece, "item_id")
+        index, identity = field_in(piece, "output_index"), text_in(piece, "item_id")
         item = self._find(index, identity)
-        text = arguments_text(value_of(piece, "arguments" if is_whole else "delta"))
+        text = arguments_text(field_in(piece, "arguments" if is_whole else "delta"))
         if item is None or not item.is_call:
             self.refuse(f"The stream has arguments for the output item {identity or index!r}, which is no call of it.")
             return
@@ -197,12 +196,12 @@ class ItemAssembly(Assembly):
         yield from self.live.add_arguments(item, text)
 
     def _add_text(self, piece: Mapping[str, Any], part: _Part, *, is_whole: bool) -> Iterator[StreamEvent]:
-        item = self._find(value_of(piece, "output_index"), text_in(piece, "item_id"))
+        item = self._find(field_in(piece, "output_index"), text_in(piece, "item_id"))
         if item is None:
-            item = _Item(index=value_of(piece, "output_index"), data={"type": "message", "role": "assistant"})
+            item = _Item(index=field_in(piece, "output_index"), data={"type": "message", "role": "assistant"})
             self._items.append(item)
             self._newest[item.index] = item
-        place = value_of(piece, part.place)
+        place = field_in(piece, part.place)
         texts = item.texts.setdefault((part, place if isinstance(place, int) else 0), [])
         text = text_in(piece, part.text) if is_whole else text_in(piece, "delta")
         if not text or (is_whole and texts):

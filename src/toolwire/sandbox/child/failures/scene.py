@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, cast
 
-from ..world.imports import MODULES, list_modules
+from ..world.imports import MODULES, modules_text
 from ..world.nearest import nearest
 from .nearest_name import nearest_name
 
@@ -72,7 +72,7 @@ def constant(found: re.Match[str], _: Scene) -> str:
 
 def elsewhere(found: re.Match[str], scene: Scene) -> str:
     if found[1] in MODULES and found[1] not in scene.modules:
-        return f"This program may not use `{found[1]}`. It may use {list_modules(scene.modules)}."
+        return f"This program may not use `{found[1]}`. It may use {modules_text(scene.modules)}."
     meant = _ELSEWHERE.get(found[1])
     return f"`{found[1]}` is not available in a program. {meant}" if meant else ""
 

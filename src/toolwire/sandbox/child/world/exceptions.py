@@ -52,7 +52,7 @@ class ToolExceptions:
     def __init__(self) -> None:
         self._made: dict[str, type[BaseException]] = dict(DOCUMENTED)
 
-    def exception_of(self, name: str) -> type[BaseException]:
+    def class_named(self, name: str) -> type[BaseException]:
         """Returns Python's own exception of that name, a documented one, or a new subclass of ToolError."""
         own = getattr(builtins, name, None)
         if isinstance(own, type) and issubclass(own, Exception) and name not in _NOT_AS_SUCH:
@@ -63,7 +63,7 @@ class ToolExceptions:
 
     def of(self, type_name: str, message: str, family: str) -> Exception:
         """Returns the exception to raise for an answer that is an error."""
-        kind: type[Any] = FAMILIES.get(family) or self.exception_of(_identifier(type_name))
+        kind: type[Any] = FAMILIES.get(family) or self.class_named(_identifier(type_name))
         try:
             error = kind(_parse_key(message) if kind is KeyError else message)
             if str(error) == message:

@@ -94,7 +94,7 @@ class Importer:
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
         raise ImportError(
-            f"a program cannot import {name!r}; it has {list_modules(self._present)} without import", name=name
+            f"a program cannot import {name!r}; it has {modules_text(self._present)} without import", name=name
         )
 
 
@@ -107,6 +107,6 @@ def _refuse_missing(module: Any, name: str, wanted: Any, known: Any) -> None:
             raise ImportError(f"cannot import name {each!r} from {name!r}{hint}", name=name)
 
 
-def list_modules(present: Collection[str]) -> str:
-    """Their names, in the order of `MODULES`."""
+def modules_text(present: Collection[str]) -> str:
+    """Returns the names of the present modules as text, in the order of `MODULES`."""
     return ", ".join(name for name in MODULES if name in present)

@@ -104,10 +104,10 @@ class _Marks(ast.NodeTransformer):
         return self._note_target(node, node.target)
 
     def visit_With(self, node: ast.With) -> ast.AST:
-        return self._note_target(node, *_names_given(node))
+        return self._note_target(node, *_bound_targets(node))
 
     def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
-        return self._note_target(node, *_names_given(node))
+        return self._note_target(node, *_bound_targets(node))
 
     def _note_target(self, node: Any, *targets: ast.expr) -> ast.AST:
         """Puts the call in front of the body of a statement that assigns by its head."""
@@ -125,7 +125,7 @@ class _Marks(ast.NodeTransformer):
         )
 
 
-def _names_given(node: ast.With | ast.AsyncWith) -> list[ast.expr]:
+def _bound_targets(node: ast.With | ast.AsyncWith) -> list[ast.expr]:
     return [item.optional_vars for item in node.items if item.optional_vars is not None]
 
 

@@ -72,12 +72,12 @@ def join_paths(tree: ast.Module, paths: Mapping[str, str], bound: Collection[str
         for field, value in fields:
             if isinstance(value, list):
                 items = cast("list[object]", value)
-                items[:] = [_join_path(item, paths, bound) for item in items]
+                items[:] = [_name_for_path(item, paths, bound) for item in items]
             else:
-                setattr(parent, field, _join_path(value, paths, bound))
+                setattr(parent, field, _name_for_path(value, paths, bound))
 
 
-def _join_path(node: object, paths: Mapping[str, str], bound: Collection[str]) -> object:
+def _name_for_path(node: object, paths: Mapping[str, str], bound: Collection[str]) -> object:
     path = _path(node)
     if path in paths and path.split(".")[0] not in bound and isinstance(node, ast.Attribute):
         return ast.copy_location(ast.Name(id=paths[path], ctx=node.ctx), node)
