@@ -15,7 +15,7 @@ from pydantic_core import SchemaValidator, ValidationError
 
 from toolwire.definition.arguments.problems import READ_LIMIT, TOO_LARGE, GivenError
 from toolwire.definition.hostile.core_tree import CLASSES, SEVERAL, with_children
-from toolwire.definition.hostile.equal_hashes import count_equal_hashes, within_budget
+from toolwire.definition.hostile.equal_hashes import with_hash_counters, within_budget
 from toolwire.definition.hostile.recursive_types import TooManySteps, with_step_counters, within_steps
 
 SMALL_VALUES = 2_000
@@ -44,7 +44,7 @@ class Validation:
         Raises:
             SchemaError: pydantic cannot build the schema.
         """
-        schema, self._has_sets, sets_in_classes = count_equal_hashes(schema)
+        schema, self._has_sets, sets_in_classes = with_hash_counters(schema)
         schema, self._is_recursive, steps_in_classes = with_step_counters(schema)
         self._complete = schema
         self._is_rebuilt = is_rebuilt or sets_in_classes or steps_in_classes
