@@ -26,6 +26,7 @@ COMMANDS = {
 EXTRAS = {
     "MCPClient": "mcp",
     "register": "mcp",
+    "registry.mcp": "mcp",
     "diagnose": "mcp",
     "log_in": "mcp",
     "ToolServer": "mcp",

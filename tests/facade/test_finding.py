@@ -85,4 +85,4 @@ def test_a_registry_remembers_nothing_that_was_found() -> None:
     tools = registry()
     tools.configure(tool_search=True)
     tools.invoke("search_tools", {"query": "email"})
-    assert tools.get_tool("search_tools").found == ()
+    assert tools.get_tool("search_tools").found_names == ()

@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
-from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.driving import async_scope, new_scope
 from toolwire.facade.tool_stream import stream_call
 from toolwire.runtime import rendezvous
 from toolwire.vocabulary.calls import ToolCall
@@ -61,7 +61,7 @@ async def read(name, blocks):
     catalogue = Catalogue()
     for function in (work, work_later):
         catalogue.add(Entry(name=function.__name__, tool=from_function(function), handle=function))
-    scope = awaited(new_scope(catalogue))
+    scope = async_scope(new_scope(catalogue))
     # What is imported and compiled at first is not what a stream holds.
     async for _ in stream_call(ToolCall(name), scope):
         break

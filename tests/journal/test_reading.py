@@ -215,6 +215,7 @@ def test_a_short_text_is_looked_for_in_the_newest_rows(store: Store, monkeypatch
     assert [row.subject for row in store.log(LogFilter(text="m42"))] == ["r/42"]
 
 
+@pytest.mark.usefixtures("is_new")
 def test_without_an_index_a_text_is_looked_for_in_the_newest_rows_with_a_warning(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

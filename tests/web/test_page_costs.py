@@ -75,7 +75,7 @@ LONG = page_of("<i>x</i>", f"<article><p>{WORDS}</p>", "</article>", size=50_000
 
 def test_a_search_for_an_article_that_takes_too_long_leaves_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
     def text(work_s: float) -> str:
-        setting = f"from toolwire.vocabulary import work_clock; work_clock.WORK_S = {work_s}"
+        setting = f"from toolwire.vocabulary.machine import work_clock; work_clock.WORK_S = {work_s}"
         start = "from toolwire.builtin.web.page_process import main; main()"
         monkeypatch.setattr(module, "_MAIN", f"import sys; sys.path[:] = sys.argv[1:]; {setting}; {start}")
         reader = PageReader()

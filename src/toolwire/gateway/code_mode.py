@@ -55,7 +55,7 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
         context: CallContext,
     ) -> ToolResult:
         # Models write a name as it is, or as programs write it.
-        seen = {program_name(entry.name): entry.described for entry in context.using(tools).scope.tools}
+        seen = {program_name(entry.name): entry.tool_view for entry in context.using(tools).scope.tools}
         return ToolResult(True, "\n\n".join(_tool_stub(name, seen) for name in names))
 
     async def run_program(

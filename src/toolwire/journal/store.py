@@ -319,7 +319,7 @@ class Store(StoreLog, Conversations):
         database = self._database
         return database.read(lambda connection: approvals.decisions_with_rules(connection, database.sealer, run_id))
 
-    aremembered = async_twin(decisions_with_rules)
+    adecisions_with_rules = async_twin(decisions_with_rules)
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 

@@ -161,7 +161,7 @@ send(['result', True, '', 'second'])
             sign="over limit",
             control="higher limits",
             limits=Limits(wall_s=0.2, cpu_s=3, deadline_s=20, calls=100_000),
-            higher_limits=Limits(wall_s=0.6, cpu_s=3, deadline_s=20, calls=100_000),
+            higher_limits=Limits(wall_s=0.6, cpu_s=3, deadline_s=20, calls=100_000, outstanding_calls=100_000),
             source="for number in range(1, 100_000): send(['call', number, 1, False, {'text': 'x' * 15_000}])",
         ),
         Attack(

@@ -124,7 +124,7 @@ def test_a_program_takes_no_room_of_the_calls_that_it_makes(world: World) -> Non
         call = ToolCall("work", id="r_1/1", parent="r_1")
         if inside.is_blocking:
             return inside.blocking_calls("p")(call)
-        return await inside.awaited_calls("p")(call)
+        return await inside.async_calls("p")(call)
 
     world.add(lambda: None, name="program", composite=program)
     world.add(lambda: "inside", name="work")

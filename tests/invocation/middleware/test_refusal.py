@@ -11,6 +11,7 @@ import pytest
 from tests.invocation.world import World
 from toolwire.invocation.fold import failure_of_exception
 from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started
+from toolwire.runtime.workers import Workers
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.failures import FAILURE_RULES
@@ -69,7 +70,7 @@ def test_a_chain_of_causes_without_an_end_is_looked_at_so_far() -> None:
 
 
 def test_a_call_that_found_no_worker_is_known_not_to_have_started(world: World) -> None:
-    world.runtime.workers.cap = 0
+    world.runtime._workers = Workers(0, waiting_cap=0)
     world.add(lambda: 1, name="work", timeout_s=1)
     assert never_started(world.call("work"))
     assert not never_started(ToolResult.failed("overloaded", "so the tool says"))

@@ -14,7 +14,7 @@ import toolwire.journal.ledger.leases
 from tests.journal.world import PAID, done, started, step
 from tests.patience import PATIENCE_S, until
 from toolwire.journal.database.location import location_of
-from toolwire.journal.ledger.leases import LEASE_S, RENEW_S, RETRY_S, LeaseRenewal, Owner
+from toolwire.journal.ledger.leases import LEASE_S, RENEW_S, RETRY_S, Owner
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -33,9 +33,8 @@ def lease_until(url: str, run_id: str) -> float:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases are renewed many times a second."""
-    arguments: Any = LeaseRenewal.__init__.__kwdefaults__
-    monkeypatch.setitem(arguments, "every_s", 0.05)
-    monkeypatch.setitem(arguments, "retry_s", 0.05)
+    monkeypatch.setattr(toolwire.journal.ledger.leases, "RENEW_S", 0.05)
+    monkeypatch.setattr(toolwire.journal.ledger.leases, "RETRY_S", 0.05)
 
 
 def test_several_renewals_may_fail_before_a_lease_ends() -> None:

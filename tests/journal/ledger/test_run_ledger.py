@@ -171,10 +171,10 @@ def test_the_steps_of_a_program_are_given_in_the_order_in_which_they_ended(store
     assert [of.key for of, _ in ledger.steps_below("1")] == ["p/10", "p/1"]
     done(ledger.release())
     found = again(store, ledger.run_id)
-    assert [(of.key, result.data) for of, result in found.recorded("1")] == [("p/10", PAID.data), ("p/1", PAID.data)]
-    assert [of.key for of, _ in found.recorded("2")] == ["q/1"]
+    assert [(of.key, result.data) for of, result in found.steps_below("1")] == [("p/10", PAID.data), ("p/1", PAID.data)]
+    assert [of.key for of, _ in found.steps_below("2")] == ["q/1"]
     done(found.settle(step("p/2", parent="1"), PAID))
-    assert [of.key for of, _ in found.recorded("1")] == ["p/10", "p/1", "p/2"]
+    assert [of.key for of, _ in found.steps_below("1")] == ["p/10", "p/1", "p/2"]
 
 
 def test_notes_are_kept_in_order_by_parent(store: Store) -> None:

@@ -17,7 +17,7 @@ from tests.mcp.client.authorization_server import Protected, Seen, browser, list
 from toolwire import ConfigurationError, MCPClient, McpCredentials, McpLogin, ServerUnavailable
 from toolwire.mcp.oauth import token_auth
 from toolwire.mcp.oauth.authorization import is_private
-from toolwire.mcp.transports.http import HttpTransport
+from toolwire.mcp.transports import http
 
 KEY = "k-1234"
 
@@ -40,7 +40,7 @@ def test_headers_stay_at_their_origin_when_the_server_redirects(
     # The SDK follows no such redirect. Without that, the door is left.
     monkeypatch.setattr(_httpx_utils, "_within_origin", true)
     if not is_attack:
-        monkeypatch.setattr(HttpTransport, "is_own", true)
+        monkeypatch.setattr(http, "origin_of", true)
     with pytest.raises(ServerUnavailable), make("issues", protected.url, {"X-Api-Key": KEY}) as client:
         client.connect()
     assert [seen.path for seen in protected.at_authorization][:1] == ["/steal"]

@@ -437,7 +437,7 @@ ATTACKS: dict[str, tuple[Callable[[Other], None], set[str | None]]] = {
     "never reads its answers": (never_reads, {"timeout_program", "deadline"}),
     "drips": (drips, {"timeout_program", "deadline"}),
     "floods": (floods, {"output"}),
-    "asks to be woken without end": (wakes, {"timeout_program", "deadline"}),
+    "asks to be woken without end": (wakes, {"timeout_program", "deadline", "protocol_violation"}),
     "asks to be woken late without end": (wakes_late, {"timeout_program", "deadline"}),
     "closes in a frame": (closes, {None}),
 }

@@ -64,7 +64,7 @@ ATTEMPTS = {
 version = landlock.abi()
 assert landlock.make_ruleset(version, 60)
 if os.fork() == 0:
-    syscalls.call("prctl", 38, 1)
+    syscalls.make_call("prctl", 38, 1)
     landlock.restricter(60)()
     os.write(writer, json.dumps({name: tried(attempt) for name, attempt in ATTEMPTS.items()}).encode())
     os._exit(0)

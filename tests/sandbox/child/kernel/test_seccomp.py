@@ -212,7 +212,7 @@ from toolwire.sandbox.child.kernel import seccomp
 from toolwire.sandbox.child.kernel import syscalls
 load = seccomp.loader()
 # Without it only root may load a filter; the sandbox's own children have it from the zygote.
-syscalls.call("prctl", 38, 1)
+syscalls.make_call("prctl", 38, 1)
 libc = ctypes.CDLL(None, use_errno=True)
 architecture = syscalls.here()
 skipped = {architecture.numbers[name] for name in (*seccomp.ALLOWED, *seccomp.NOT_EXECUTABLE)}
