@@ -128,7 +128,7 @@ class PageReader:
 
     def _end(self) -> None:
         if self._process is not None:
-            _end(self._process)
+            _end_process(self._process)
             self._process = None
 
 
@@ -159,7 +159,7 @@ def _start() -> subprocess.Popen[bytes]:
     said = process.stdout.read(1) if is_there else b""
     if said == b"r":
         return process
-    _end(process)
+    _end_process(process)
     raise _unavailable("this kernel has no seccomp" if said == b"u" else "the process that parses pages does not start")
 
 
@@ -225,7 +225,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         system.kill_group(process.pid)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     """Ends the process, and closes its channel."""
     _kill(process)
     process.wait()
