@@ -215,9 +215,10 @@ def test_the_interpreter_ends_with_everything_in_use_and_complains_of_nothing() 
         import asyncio, threading
         from toolwire.runtime.runtime import default_runtime
         runtime = default_runtime()
+        tasks = []  # a loop keeps no task alive: a collection of garbage would take it
 
         async def begin():
-            asyncio.ensure_future(asyncio.Event().wait())
+            tasks.append(asyncio.ensure_future(asyncio.Event().wait()))
 
         runtime.portal.run(begin)
         runtime.workers.start(lambda: threading.Event().wait())
