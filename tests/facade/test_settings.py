@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import Decision, RegistrationError, Toolkit, ToolRegistry, ToolwireError
+from toolwire import ConfigurationError, Decision, RegistrationError, Toolkit, ToolRegistry, ToolwireError
 
 
 def add(a: int, b: int) -> int:
@@ -133,3 +133,10 @@ def test_a_toolkit_adds_layers_and_predicates_of_its_own() -> None:
     assert made.invoke("add", {"a": 1, "b": 2}).data == 3
     assert asyncio.run(toolkit.execute_tool("add", {"a": 1, "b": 2})).data == 3
     assert seen == ["registry", "registry", "toolkit"]
+
+
+@pytest.mark.parametrize("option", ["policy", "rules"])
+def test_a_policy_of_another_type_is_refused_with_the_forms_to_give(option: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        ToolRegistry().configure(**{option: 3})  # type: ignore[arg-type]
+    assert str(caught.value) == "3 has no rules: give a Policy, the path of a policy file, or a list of rules"

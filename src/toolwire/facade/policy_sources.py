@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
@@ -24,7 +24,7 @@ def policy_of(given: PolicySource) -> Policy:
     """Returns the given policy, or makes it from the file or the rules.
 
     Raises:
-        ConfigurationError: the file cannot be read, or a rule is not valid.
+        ConfigurationError: the file cannot be read, a rule is not valid, or the value has another type.
     """
     if isinstance(given, Policy):
         return given
@@ -32,6 +32,10 @@ def policy_of(given: PolicySource) -> Policy:
         from toolwire.permission.policy_file import load_policy
 
         return load_policy(given)
+    if not isinstance(cast("object", given), Iterable):
+        raise ConfigurationError(
+            f"{given!r:.80} has no rules: give a Policy, the path of a policy file, or a list of rules"
+        )
     return Policy(given)
 
 
