@@ -64,7 +64,7 @@ def test_the_seeds_call_is_read_with_its_text() -> None:
     assert XMLToolCallParser.parse_tool_calls(f"我来搜索。\n{CALL}\n") == [
         ToolCall("web_search", arguments, raw_text=CALL)
     ]
-    assert parse(CALL)[0].params == arguments
+    assert (parse(CALL)[0].params, parse(CALL)[0].raw_text) == (arguments, CALL)
 
 
 @pytest.mark.requirement("xml.parse.function")
