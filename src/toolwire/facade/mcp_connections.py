@@ -50,7 +50,7 @@ class McpConnections:
         """The names of the servers that a configuration added."""
         return frozenset(self._entries)
 
-    def unchanged(self, servers: Iterable[ConfiguredServer]) -> frozenset[str]:
+    def names_of_unchanged(self, servers: Iterable[ConfiguredServer]) -> frozenset[str]:
         """Returns the names of the servers here that have the same entry among these."""
         entries = {server.client.name: server.entry for server in servers}
         return frozenset(name for name, entry in self._entries.items() if entries.get(name) == entry)

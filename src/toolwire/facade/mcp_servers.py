@@ -94,7 +94,7 @@ class McpServers:
 
         _check_group(self._connections.scope(), group_name)
         servers, problems = read_servers(config)
-        unchanged = self._connections.unchanged(servers)
+        unchanged = self._connections.names_of_unchanged(servers)
         new = [server for server in servers if server.client.name not in unchanged]
         gone = self._connections.configured - unchanged
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}

@@ -24,7 +24,7 @@ def done(method: Callable[P, T]) -> Callable[P, Future[T]]:
     """Returns the method with a finished future in place of its result or its exception."""
 
     @wraps(method)
-    def finished(*args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    def call_at_once(*args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future: Future[T] = Future()
         try:
             future.set_result(method(*args, **kwargs))
@@ -32,7 +32,7 @@ def done(method: Callable[P, T]) -> Callable[P, Future[T]]:
             future.set_exception(error)
         return future
 
-    return finished
+    return call_at_once
 
 
 @dataclass(slots=True)

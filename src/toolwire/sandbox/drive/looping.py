@@ -15,7 +15,7 @@ async def watch_on_loop(driving: Future[ProgramResult], run: ProgramRun) -> Prog
     # Retrieve the exception, or asyncio logs that it was never retrieved.
     waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
-        await asyncio.wait((waiting,), timeout=run.left_s)
+        await asyncio.wait((waiting,), timeout=run.remaining_s)
     except asyncio.CancelledError:
         run.stop("cancelled")
         await asyncio.wait((waiting,), timeout=STOP_S)

@@ -45,7 +45,7 @@ class ProgramRun:
         self._drive: Drive | None = None
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Seconds until the waiting thread gives it up; it ends earlier unless a tool is still busy."""
         return max(self._live.started + self._live.limits.deadline_s + LATE_S - _clock(), 0.0)
 
@@ -99,10 +99,10 @@ class ProgramRun:
 
 def watch(driving: Future[ProgramResult], run: ProgramRun, cancel: Flag | None) -> ProgramResult:
     """Waits for the result, at most until the deadline, even if a tool never returns. Raises as `Sandbox.run`."""
-    while not _is_done(driving, run.left_s if cancel is None else min(run.left_s, STOP_S)):
+    while not _is_done(driving, run.remaining_s if cancel is None else min(run.remaining_s, STOP_S)):
         if cancel is not None and cancel.is_set():
             run.stop("cancelled")
-        elif run.left_s:
+        elif run.remaining_s:
             continue
         else:
             run.stop("deadline")
