@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from toolwire.definition.arguments.canonical import unmask
 from toolwire.invocation.ask import ask, bound_digest, mismatch
 from toolwire.invocation.judge import effects_of, judge_call
-from toolwire.invocation.record import evidence, refuse_rerun, resolve_doubt
+from toolwire.invocation.ports.offload import offload_if
+from toolwire.invocation.record import evidence, in_doubt, refuse_rerun, resolve_doubt
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
@@ -20,35 +22,62 @@ from toolwire.vocabulary.run_step import InDoubtStep
 from toolwire.vocabulary.values import digest
 
 
-async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None = None) -> Prepared | Outcome:
+async def authorize(prepared: Prepared, scope: Scope) -> Prepared | Outcome:
     """Returns the call as it may run, or the outcome that replaces it. A person may have edited the call."""
-    began = None
-    if doubt is not None:
-        cleared = await resolve_doubt(prepared, scope, doubt)
-        if isinstance(cleared, ToolResult):
-            return cleared
-        if doubt.is_asking and doubt.waiting and scope.approver is None and scope.can_suspend:
-            # The tool would ask for the same again. It is called when all that it asked for is decided.
-            return Pending(call=prepared.call, request_ids=doubt.waiting)
-        # Whoever is asked about a call that began before is told so, also if it may run again. A program's calls have
-        # their own records, and a tool that waits for an answer has not gone on.
-        began = None if doubt.is_asking or doubt.is_composite else doubt
-        doubt = cleared
     verdict = judge_call(prepared, scope)
-    reasons = verdict.reasons
     if verdict.effect == "deny":
-        return _denial(prepared.call, "; ".join(reasons))
-    if doubt is not None:
+        return _denial(prepared.call, "; ".join(verdict.reasons))
+    if verdict.effect == "auto":
+        return prepared
+    return await _ask_person(prepared, verdict.reasons, scope, None)
+
+
+async def take_up(call: ToolCall, scope: Scope, doubt: InDoubtStep, *, is_large: bool) -> Prepared | Outcome:
+    """Returns a call that began before as it may run again, or the outcome that replaces it.
+
+    It is judged when its owner has said whether it was done. With `is_large`, its arguments are read off the loop.
+    """
+    prepared = await offload_if(scope.ports, is_large, partial(_prepare_again, call, scope, doubt))
+    if isinstance(prepared, ToolResult):
+        return prepared
+    uncertain = await resolve_doubt(prepared, scope, doubt)
+    if isinstance(uncertain, ToolResult):
+        return uncertain
+    if doubt.is_asking and doubt.waiting and scope.approver is None and scope.can_suspend:
+        # The tool would ask for the same again. It is called when all that it asked for is decided.
+        return Pending(call=call, request_ids=doubt.waiting)
+    verdict = judge_call(prepared, scope)
+    if verdict.effect == "deny":
+        return _denial(call, "; ".join(verdict.reasons))
+    if uncertain is not None:
         prepared.attempt = doubt.attempt + 1
-        reasons = (evidence(doubt), *reasons)
     elif verdict.effect == "auto":
         return prepared
-    elif began is not None:
-        reasons = (evidence(began), *reasons)
-    decision = await ask(prepared, reasons, scope, began or doubt)
+    # Whoever is asked is told that the call began, also if it may run again. A program's calls have their own records,
+    # and a tool that waits for an answer has not gone on.
+    began = uncertain if doubt.is_asking or doubt.is_composite else doubt
+    reasons = verdict.reasons if began is None else (evidence(began), *verdict.reasons)
+    return await _ask_person(prepared, reasons, scope, began)
+
+
+def _prepare_again(call: ToolCall, scope: Scope, doubt: InDoubtStep) -> Prepared | ToolResult:
+    entry = resolve(call, scope)
+    if isinstance(entry, ToolResult):
+        return in_doubt(call, "there is no such tool now", doubt)
+    prepared = validate(call, entry, scope.states)
+    if isinstance(prepared, ToolResult):
+        return in_doubt(call, "its tool does not take these arguments now", doubt)
+    return prepared
+
+
+async def _ask_person(
+    prepared: Prepared, reasons: tuple[str, ...], scope: Scope, began: InDoubtStep | None
+) -> Prepared | Outcome:
+    """Returns the call as the person decided. `began` is the earlier attempt of which the person is told."""
+    decision = await ask(prepared, reasons, scope, began)
     if not isinstance(decision, Decision):
         return decision
-    decided = _as_decided(prepared, decision, scope, began or doubt)
+    decided = _as_decided(prepared, decision, scope, began)
     if not isinstance(decided, Prepared):
         return decided
     # The tool may have been removed, disabled or replaced while a person decided.

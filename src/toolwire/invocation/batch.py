@@ -13,6 +13,7 @@ from toolwire.invocation.fold import with_repeatable_stop
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports.under_way import CutOff, UnderWay
 from toolwire.invocation.scope import Run, Scope
+from toolwire.invocation.shared_run import AfterFailure
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -21,23 +22,18 @@ from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 def invoke_turn(
     calls: Sequence[ToolCall], scope: Scope, run: Run, *, is_sequence: bool = False
 ) -> Coroutine[Any, Any, list[Outcome]]:
-    """Runs the calls of a turn, as `invoke_all`. If the turn is cancelled, it waits for the clean-up of its calls."""
-    work = partial(invoke_all, calls, scope, is_sequence=is_sequence)
+    """Runs the calls of a turn; with `is_sequence` one by one. If it is cancelled, it waits for their clean-up."""
+    work = partial(invoke_one_by_one if is_sequence else invoke_all, calls, scope)
     return scope.ports.whole(work, lambda: run.under_way.names)
 
 
-def invoke_all(
-    calls: Sequence[ToolCall], scope: Scope, *, is_sequence: bool = False
-) -> Coroutine[Any, Any, list[Outcome]]:
+def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> Coroutine[Any, Any, list[Outcome]]:
     """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too.
 
-    A call that ends the turn waits for the calls before it, and the calls after it wait for it. With `is_sequence`,
-    each call runs only once the one before it has succeeded, and waits for a person as long as that one waits.
+    A call that ends the turn waits for the calls before it, and the calls after it wait for it.
     """
     # Like `_run_together`, no coroutine itself: each would be one more frame around every tool.
     _check_bound_values(calls, scope)
-    if is_sequence:
-        return _one_by_one(calls, scope)
     return _run_together(calls, scope) if scope.end is None else _run_around(scope.end.name, calls, scope)
 
 
@@ -65,7 +61,12 @@ async def _run_lanes(lanes: Sequence[Sequence[int]], calls: Sequence[ToolCall], 
     return [outcomes[place] for place in range(len(calls))]
 
 
-async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+async def invoke_one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+    """Returns the outcomes in the order of the calls.
+
+    Each call runs only once the one before it has succeeded, and waits for a person as long as that one waits.
+    """
+    _check_bound_values(calls, scope)
     outcomes: list[Outcome] = []
     for call in calls:
         before = outcomes[-1] if outcomes else None
@@ -73,7 +74,7 @@ async def _one_by_one(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
             outcomes.append(Pending(call=call, request_ids=()))
             continue
         if before is not None and not before.success:
-            scope = replace(scope, is_blocked=True)
+            scope = replace(scope, end=AfterFailure())
         outcomes += await _run_in_order([call], scope)
     return outcomes
 

@@ -4,7 +4,8 @@
 
 `invoke` starts it, `_take_steps` goes from `resolve` to `postprocess`, and `_leave_trail` is around the steps of a call
 that has a ledger, a tracer or an observer: `recall`, `begin`, `settle` and `tell` are methods of its `Trail`. `prepare`
-resolves, validates and judges at once. Each other step is a function in the file of its name.
+resolves, validates and judges at once; `take_up` does it for a call that began before and has no end on record. Each
+other step is a function in the file of its name.
 
 The path awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A failure is a
 value; only a cancellation, or a mistake of the host, leaves the path as an exception.
@@ -18,14 +19,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from toolwire.invocation.authorize import authorize
+from toolwire.invocation.authorize import authorize, take_up
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.fold import interruption_result, with_repeatable_stop
 from toolwire.invocation.judge import judge_call
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports.offload import needs_thread, offload_if
 from toolwire.invocation.postprocess import first_page, has_read, postprocess
-from toolwire.invocation.record import begin, in_doubt, is_divergence, recall, record_begun
+from toolwire.invocation.record import begin, is_divergence, recall, record_begun
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import flush_events, tell, tell_started
@@ -60,16 +61,14 @@ async def _leave_trail(call: ToolCall, scope: Scope) -> Outcome:
 
 async def _take_steps(call: ToolCall, scope: Scope, trail: Trail | None) -> Outcome:
     """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
-    doubt = None if trail is None else trail.doubt
     is_large = needs_thread(call.arguments, scope.ports) if trail is None else trail.is_large
-    if is_large:
-        prepared = await scope.ports.offload(partial(prepare, call, scope, doubt))
+    if trail is not None and trail.doubt is not None:
+        allowed = await take_up(call, scope, trail.doubt, is_large=is_large)
     else:
-        prepared = prepare(call, scope, doubt)
-    if isinstance(prepared, ToolResult):
-        return prepared
-    # Most calls need no approval, so they pay for no coroutine that could wait for one.
-    allowed = prepared if prepared.is_allowed else await authorize(prepared, scope, doubt)
+        allowed = await scope.ports.offload(partial(prepare, call, scope)) if is_large else prepare(call, scope)
+        # Most calls need no approval, so they pay for no coroutine that could wait for one.
+        if isinstance(allowed, Prepared) and not allowed.is_allowed:
+            allowed = await authorize(allowed, scope)
     if not isinstance(allowed, Prepared):
         return allowed
     refusal = None if trail is None else await trail.begin(allowed)
@@ -88,40 +87,22 @@ async def _take_steps(call: ToolCall, scope: Scope, trail: Trail | None) -> Outc
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
 
 
-def prepare(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> Prepared | ToolResult:
-    """Resolves, validates and judges the call. Returns the result of one that does not run.
-
-    With a `doubt`, the call began before. It is judged when its owner has said whether it was done (`authorize`).
-    """
-    refusal = _refusal_after_end(call, scope, doubt)
-    if refusal is not None:
+def prepare(call: ToolCall, scope: Scope) -> Prepared | ToolResult:
+    """Resolves, validates and judges the call. Returns the result of one that does not run."""
+    end = scope.end
+    if end is not None and (refusal := end.refusal(call, scope)) is not None:
         return refusal
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
-        return entry if doubt is None else in_doubt(call, "there is no such tool now", doubt)
+        return entry
     prepared = validate(call, entry, scope.states)
     if isinstance(prepared, ToolResult):
-        return prepared if doubt is None else in_doubt(call, "its tool does not take these arguments now", doubt)
-    if scope.end is not None and scope.end.name == entry.name:
-        # It has no effect but the end, so no rule, person or middleware is asked.
-        return scope.end.take(prepared)
-    prepared.is_allowed = doubt is None and judge_call(prepared, scope).effect == "auto"
+        return prepared
+    # A call that ends the turn has no other effect, so no rule, person or middleware is asked.
+    if end is not None and (ended := end.take(prepared)) is not None:
+        return ended
+    prepared.is_allowed = judge_call(prepared, scope).effect == "auto"
     return prepared
-
-
-def _refusal_after_end(call: ToolCall, scope: Scope, doubt: InDoubtStep | None) -> ToolResult | None:
-    """Returns the result of a call that does not run, because of a call before it: one that ended the turn or failed.
-
-    A call that began before goes on, and so does one that a person was asked about.
-    """
-    end = scope.end
-    if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
-        return end.refusal(call)
-    if not scope.is_blocked:
-        return None
-    message = f"{call.name!r} was not run: the one before it in your reply had failed."
-    data = stop_facts(is_started=False, may_repeat=True)
-    return ToolResult.failed("interrupted", message, hint="Mend that one first.", data=data, call=call)
 
 
 def _attempt_in_middleware(prepared: Prepared, scope: Scope) -> Awaitable[Outcome]:

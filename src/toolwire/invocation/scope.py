@@ -108,11 +108,12 @@ class Scope:
     clock: Callable[[], float] = lambda: time.time()
     """Returns the seconds since the epoch by which requests expire."""
     end: TurnEnd | None = None
-    """The end of the turn, for a model that ends by a call. Calls that a running tool makes itself have none."""
+    """The end of the turn: by a call of the model, or of a sequence whose last call failed.
+
+    Calls that a running tool makes itself have none.
+    """
     variables: SharedVariables | None = None
     """The variables that the turn's programs share; None: each program starts empty. As `end`, not for inner calls."""
-    is_blocked: bool = False
-    """True if the call does not run, because it relies on the call before it and that one failed."""
     agent_run: object | None = None
     """The run of an agent that the calls belong to (`agent/agent_run.py`); None: no agent's."""
     depth: int = 0

@@ -10,6 +10,7 @@ from toolwire.invocation.ports.under_way import UnderWay
 from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -26,12 +27,18 @@ class TurnEnd(Protocol):
         """The id of the call by which the model ended; empty until then."""
         ...
 
-    def take(self, prepared: Any, /) -> ToolResult:
-        """Ends the turn by this call (`invocation.validate.Prepared`), unless another call was first."""
+    def take(self, prepared: Any, /) -> ToolResult | None:
+        """Ends the turn by this call (`invocation.validate.Prepared`), unless another call was first.
+
+        None: its tool ends no turn.
+        """
         ...
 
-    def refusal(self, call: ToolCall, /) -> ToolResult:
-        """Returns the result of a call that does not run, because the turn has ended."""
+    def refusal(self, call: ToolCall, scope: Any, /) -> ToolResult | None:
+        """Returns the result of a call that does not run because of a call before it; None if it may run.
+
+        `scope` is the `invocation.scope.Scope` of the call.
+        """
         ...
 
     def recall(self, call: ToolCall, result: ToolResult, scope: Any, /) -> None:
@@ -40,6 +47,24 @@ class TurnEnd(Protocol):
         `scope` is the `invocation.scope.Scope` of the call.
         """
         ...
+
+
+class AfterFailure:
+    """The end of a turn for the calls of a sequence that follow one that failed: none of them runs."""
+
+    name = call_id = ""
+
+    def take(self, _prepared: Any, /) -> None:
+        """Ends nothing."""
+
+    def refusal(self, call: ToolCall, _scope: Any, /) -> ToolResult:
+        """Returns the result of a call that does not run, because the call before it failed."""
+        message = f"{call.name!r} was not run: the one before it in your reply had failed."
+        data = stop_facts(is_started=False, may_repeat=True)
+        return ToolResult.failed("interrupted", message, hint="Mend that one first.", data=data, call=call)
+
+    def recall(self, call: ToolCall, result: ToolResult, scope: Any, /) -> None:
+        """Ends nothing."""
 
 
 class Run:

@@ -35,12 +35,14 @@ class TurnFinish:
         self._entry = entry
         self._lock = threading.Lock()
 
-    def take(self, prepared: Prepared, /) -> ToolResult:
-        """Ends the turn by this call, unless another call was first."""
+    def take(self, prepared: Prepared, /) -> ToolResult | None:
+        """Ends the turn by this call, unless another call was first. None: its tool ends no turn."""
         call = prepared.call
+        if prepared.entry.name != self.name:
+            return None
         with self._lock:
             if self.call_id not in ("", call.id):
-                return self.refusal(call)
+                return self._refusal(call)
             try:
                 self.final, self.call_id = final_of(prepared.validated), call.id
             except Unrepresentable as error:
@@ -48,8 +50,15 @@ class TurnFinish:
                 return ToolResult.failed("invalid_arguments", message, hint=hint, call=call)
         return ToolResult(True, content=(TextBlock(type="text", text=RECEIVED),), call=call)
 
-    def refusal(self, call: ToolCall, /) -> ToolResult:
-        """Returns the result of a call that does not run, because the turn has ended."""
+    def refusal(self, call: ToolCall, scope: Scope, /) -> ToolResult | None:
+        """Returns the result of a call that does not run, because the turn has ended; None until then.
+
+        A call that a person was asked about goes on.
+        """
+        is_over = self.call_id and scope.run is not None and call.id not in scope.run.asked
+        return self._refusal(call) if is_over else None
+
+    def _refusal(self, call: ToolCall) -> ToolResult:
         return ToolResult.failed(
             "interrupted",
             f"{call.name!r} was not run: the call of {self.name!r} before it had ended your work.",

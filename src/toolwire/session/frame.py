@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.scope import Scope
+from toolwire.invocation.shared_run import AfterFailure
 from toolwire.session.finish import TurnFinish
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Caller, Reply, ToolCall
@@ -119,6 +120,6 @@ async def run_below(
 
     for _, group in groupby(enumerate(reply.calls), lambda one: one[0] if is_alone(one[1]) else -1):
         if reply.is_sequence and results and not results[-1].success:
-            inner = context.using(_OwnTools(replace(scope, end=end, is_blocked=True)), agent=agent)
+            inner = context.using(_OwnTools(replace(scope, end=AfterFailure())), agent=agent)
         results += await asyncio.gather(*(inner.call(call.name, **dict(call.arguments)) for _, call in group))
     return results, end if end is not None and end.call_id else None

@@ -65,7 +65,6 @@ def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> 
             depth=depth,
             end=own.end,
             variables=own.variables,
-            is_blocked=own.is_blocked,
             agent_run=own.agent_run or over.agent_run,
         )
 
