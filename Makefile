@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-agents mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -148,6 +148,9 @@ bench-code-mode: setup .mcp-servers/.stamp  ## what code mode costs in tokens an
 
 bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edited: here and in three SDKs
 	$(BENCH)/bin/python -m benchmarks.approvals
+
+bench-durable: $(BENCH)/.stamp  ## one durable step: a turn with a store, DBOS and LangGraph's checkpoints
+	$(BENCH)/bin/python -m benchmarks.durable
 
 bench-agents: $(BENCH)/.stamp  ## the overhead of an agent's turn, model apart: against Session.turn and two SDKs
 	$(BENCH)/bin/python -m benchmarks.agents
