@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, select
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.log.chain import keep_head, lock_head
+from toolwire.journal.log.chain import keep_head, lock_end
 from toolwire.journal.log.text_search import unindex
 
 PRUNED_AT_ONCE = 1_000
@@ -70,7 +70,7 @@ def _queue(database: Database, wanted: PruneRequest, dropped: int, whole: Future
 
 def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
     """Drops one slice of the rows, inside the caller's transaction."""
-    head = lock_head(connection, sealer)
+    head = lock_end(connection, sealer)
     end = head.seq if wanted.end is None else wanted.end
     by_number = 0 if wanted.keep is None else end - wanted.keep
 

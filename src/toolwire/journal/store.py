@@ -7,18 +7,18 @@ import time
 from concurrent.futures import Future
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal.conversation_info import check_name
 from toolwire.journal.database.location import READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.conversations import join_conversation, whose
+from toolwire.journal.ledger.conversations import insert_run, join_conversation
 from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.forms import encode_form, run_form
 from toolwire.journal.ledger.history import ReplayHistory, calls_of
-from toolwire.journal.ledger.leases import LEASE_S, Lease
+from toolwire.journal.ledger.leases import Lease
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import note_variables, with_variables
@@ -126,21 +126,7 @@ class Store(StoreLog, Conversations):
             start, urls = join_conversation(connection, database.sealer, run, database.owner, now)
             start = with_variables(connection, database.sealer, start)
             sealed = first if start.taints == run.taints else seal_start(start)
-            connection.execute(
-                insert(RUNS).values(
-                    **whose(run),
-                    run_id=run.run_id,
-                    status="running",
-                    rev=1,
-                    created_at=run.created_at or now,
-                    updated_at=now,
-                    expires_at=run.expires_at,
-                    owner=lease.owner,
-                    lease=lease.number,
-                    lease_until=now + LEASE_S,
-                    start=sealed,
-                )
-            )
+            insert_run(connection, run, lease, sealed, now)
             append(connection, database.sealer, [run_event(run, "started", caller=run.caller)])
             history = ReplayHistory(size=len(sealed))
             if start.variables is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, create_engine, event, insert, select
 from sqlalchemy.pool import StaticPool
 
+from toolwire.journal.database.gathering import begin_gathering, write_gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, METADATA, RUNS
 from toolwire.journal.database.work import RecordFuture, Work, fail, resolve_futures, write_batch
@@ -45,14 +47,14 @@ class InMemory:
         try:
             if self.failure is not None:
                 raise self.failure
-            with self.engine.begin() as connection:
+            with self._transaction() as connection:
                 write_batch(connection, [work])
         except Exception as error:
             if work.otherwise is None or self.failure is not None:
                 fail(work, error, "here")
                 return
             try:
-                with self.engine.begin() as connection:
+                with self._transaction() as connection:
                     work.answer = work.otherwise(connection, error)
             except Exception as second:
                 fail(work, second, "here")
@@ -66,8 +68,15 @@ class InMemory:
 
     def now(self, job: Callable[[Connection], Any]) -> Any:
         """What a job gives. An error leaves nothing written."""
-        with self.engine.begin() as connection:
+        with self._transaction() as connection:
             return job(connection)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self.engine.begin() as connection:
+            begin_gathering(connection)
+            yield connection
+            write_gathered(connection)
 
     def add_run(self, run_id: str = "r_1", **columns: Any) -> None:
         """Adds a run that is held by `me` under number 1."""

@@ -6,11 +6,14 @@ SQLAlchemy's overhead for these statements costs more than the database itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
+
+from toolwire.journal.database.gathering import begin_gathering
 
 
 def begin(connection: Connection) -> None:
@@ -22,6 +25,7 @@ def begin(connection: Connection) -> None:
         run_statement(connection, "BEGIN IMMEDIATE")
     else:
         connection.begin()
+    begin_gathering(connection)
 
 
 def commit(connection: Connection) -> None:
@@ -41,19 +45,16 @@ def is_begun(connection: Connection) -> bool:
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
-def run_statement(connection: Connection, statement: str) -> None:
-    """Runs a statement that has no parameters.
+def run_statement(connection: Connection, statement: str, *values: Any) -> Any:
+    """Runs a statement and returns the driver's cursor. `?` marks each parameter.
 
     Raises:
         DBAPIError: The statement failed; SQLAlchemy would raise the same error.
     """
-    if connection.dialect.name != "sqlite":
-        connection.exec_driver_sql(statement)
-        return
-    driver: Any = connection.connection.dbapi_connection
+    driver, text = _driver_and_text(connection, statement)
     try:
-        driver.execute(statement)
-    except driver.Error as error:
+        return driver.execute(text, values)
+    except connection.dialect.loaded_dbapi.Error as error:
         raise _database_error(connection, statement, error) from error
 
 
@@ -63,12 +64,14 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
     Raises:
         DBAPIError: The statement failed; SQLAlchemy would raise the same error.
     """
-    if connection.dialect.name != "sqlite":
-        return connection.exec_driver_sql(statement.replace("?", "%s"), rows).rowcount
-    driver: Any = connection.connection.dbapi_connection
+    driver, text = _driver_and_text(connection, statement)
     try:
-        return driver.executemany(statement, rows).rowcount
-    except driver.Error as error:
+        if len(rows) == 1:
+            return driver.execute(text, rows[0]).rowcount
+        cursor = driver.cursor()
+        cursor.executemany(text, rows)
+        return cursor.rowcount
+    except connection.dialect.loaded_dbapi.Error as error:
         raise _database_error(connection, statement, error) from error
 
 
@@ -78,6 +81,21 @@ def insert_new(connection: Connection, table: Table) -> Any:
     return insert(table).on_conflict_do_nothing()
 
 
+def _driver_and_text(connection: Connection, statement: str) -> tuple[Any, str]:
+    is_sqlite = connection.dialect.name == "sqlite"
+    return connection.connection.dbapi_connection, statement if is_sqlite else _text_for_psycopg(statement)
+
+
+@cache
+def _text_for_psycopg(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
 def _database_error(connection: Connection, statement: str, error: Exception) -> BaseException:
     dialect: Any = connection.dialect
-    return DBAPIError.instance(statement, None, error, dialect.dbapi.Error, dialect=dialect)
+    is_lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
+    if is_lost:
+        connection.invalidate(error)
+    return DBAPIError.instance(
+        statement, None, error, dialect.loaded_dbapi.Error, connection_invalidated=is_lost, dialect=dialect
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from toolwire.journal.database.driver import begin, commit
 from toolwire.journal.database.engine import FILE_GONE, file_of
 from toolwire.journal.database.forking import gate_of
+from toolwire.journal.database.gathering import write_gathered
 from toolwire.journal.database.location import url_text
 from toolwire.journal.database.work import Work, fail, resolve_futures, write_batch
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -42,8 +44,7 @@ class Transactions:
             self._commit_patiently(batch)
         except _Unavailable as error:
             for work in batch:
-                unavailable = StoreUnavailable(f"the store {self.shown} could not be written: {error.__cause__}")
-                fail(work, unavailable, self.shown)
+                fail(work, self._unavailable(error), self.shown)
         except Exception as error:  # noqa: BLE001 - a job's exception goes to the future of that job
             if len(batch) == 1:
                 self._refuse(batch[0], error)
@@ -74,10 +75,18 @@ class Transactions:
     def _commit(self, batch: Sequence[Work]) -> None:
         if file_of(self._engine) != self._file:
             raise _Unavailable from FileNotFoundError(FILE_GONE)
+        with self._begin() as connection:
+            write_batch(connection, batch)
+        self.count += 1
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        """Commits at the end of the block, with what it has gathered. After a failure, the connection is closed."""
         connection = self._connect()
         try:
             begin(connection)
-            write_batch(connection, batch)
+            yield connection
+            write_gathered(connection)
             try:
                 commit(connection)
             except DBAPIError as error:
@@ -86,7 +95,6 @@ class Transactions:
         except BaseException:
             self.close()
             raise
-        self.count += 1
 
     def _connect(self) -> Connection:
         if self._connection is None:
@@ -103,12 +111,17 @@ class Transactions:
             fail(work, error, self.shown)
             return
         try:
-            with self._gate, self._engine.begin() as connection:
+            with self._gate, self._begin() as connection:
                 work.answer = work.otherwise(connection, error)
+        except _Unavailable as second:
+            fail(work, self._unavailable(second), self.shown)
         except Exception as second:  # noqa: BLE001 - as above
             fail(work, second, self.shown)
         else:
             resolve_futures([work])
+
+    def _unavailable(self, error: _Unavailable) -> StoreUnavailable:
+        return StoreUnavailable(f"the store {self.shown} could not be written: {error.__cause__}")
 
 
 class _Unavailable(Exception):

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select
 
 from toolwire.journal.conversation_info import ConversationInfo, refuse_other
-from toolwire.journal.database.driver import insert_new
+from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
+from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
-from toolwire.journal.ledger.leases import Owner, living_holder
+from toolwire.journal.ledger.leases import LEASE_S, Lease, Owner, living_holder
 from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
@@ -66,6 +66,20 @@ def whose(run: RunStart) -> dict[str, str]:
         "agent": caller.agent,
         "tenant": caller.tenant,
     }
+
+
+def insert_run(connection: Connection, run: RunStart, lease: Lease, sealed: bytes, now: float) -> None:
+    """Inserts a new run, with the lease that holds it. `sealed` is its sealed start."""
+    times = (run.created_at or now, now, run.expires_at)
+    held = (lease.owner, lease.number, now + LEASE_S)
+    names = map(clear_text, (run.run_id, *whose(run).values()))
+    run_statement(connection, _INSERT_RUN, *times, *held, sealed, *names)
+
+
+_INSERT_RUN = (
+    "INSERT INTO runs (status, rev, created_at, updated_at, expires_at, owner, lease, lease_until, start,"
+    " run_id, conversation, principal, agent, tenant) VALUES ('running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 def rejoin_conversation(
@@ -130,24 +144,22 @@ def refuse_busy(connection: Connection, conversation: str, owner: Owner, now: fl
     Raises:
         DecisionRefused: `conversation_busy`. The message names the holder.
     """
-    # A process renews the leases of all its runs by its row in `owners`.
-    query = (
-        select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease_until, OWNERS.c.alive_until)
-        .select_from(RUNS.outerjoin(OWNERS, OWNERS.c.owner == RUNS.c.owner))
-        .where(
-            RUNS.c.conversation == conversation,
-            RUNS.c.owner.not_in(("", str(owner))),
-            RUNS.c.run_id != run_id,
-        )
-    )
-    for row in connection.execute(query):
-        holder = living_holder(row.owner, lease_until=row.lease_until, alive_until=row.alive_until, now=now)
-        if holder:
+    name, own = clear_text(conversation), str(owner)
+    for held, holder, lease_until, alive_until in run_statement(connection, _HELD, name, own, clear_text(run_id)):
+        if found := living_holder(holder, lease_until=lease_until, alive_until=alive_until, now=now):
             raise DecisionRefused(
                 "conversation_busy",
-                f"conversation {conversation!r} is in use by {holder}, which works on run {row.run_id!r}: try again "
+                f"conversation {conversation!r} is in use by {found}, which works on run {held!r}: try again "
                 "when that run has ended",
             )
+
+
+_HELD = (
+    "SELECT runs.run_id, runs.owner, lease_until, alive_until FROM runs"
+    # A process renews the leases of all its runs by its row in `owners`.
+    " LEFT JOIN owners ON owners.owner = runs.owner"
+    " WHERE conversation = ? AND runs.owner <> '' AND runs.owner <> ? AND run_id <> ?"
+)
 
 
 def infos(connection: Connection, sealer: Sealer, limit: int) -> list[ConversationInfo]:
@@ -175,25 +187,20 @@ def lock_conversation(
     """Locks a conversation, and returns its state. A new one belongs to `caller`."""
     # Every transaction that locks a conversation locks the log's head first, so that two cannot wait for each other.
     lock_head(connection, sealer)
-    row = CONVERSATIONS.c.conversation == conversation
-    touch = update(CONVERSATIONS).where(row).values(updated_at=now).returning(CONVERSATIONS.c.state)
-    state = connection.execute(touch).scalar_one_or_none()
-    if state is not None:
-        return state_of(sealer, conversation, state)
-    new = {
-        "conversation": conversation,
-        "created_at": now,
-        "updated_at": now,
-        "state": _seal_state(sealer, conversation, ConversationState(caller=caller)),
-    }
-    connection.execute(insert_new(connection, CONVERSATIONS).values(new))
-    # Another process may have made it in between.
-    return state_of(sealer, conversation, connection.execute(touch).scalar_one())
+    new = _seal_state(sealer, conversation, ConversationState(caller=caller))
+    (row,) = run_statement(connection, _TOUCH, clear_text(conversation), now, now, new).fetchall()
+    return state_of(sealer, conversation, row[0])
+
+
+_TOUCH = (
+    "INSERT INTO conversations (conversation, created_at, updated_at, state) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (conversation) DO UPDATE SET updated_at = excluded.updated_at RETURNING state"
+)
+_KEEP_STATE = "UPDATE conversations SET state = ? WHERE conversation = ?"
 
 
 def _keep(connection: Connection, sealer: Sealer, conversation: str, state: ConversationState) -> None:
-    sealed = _seal_state(sealer, conversation, state)
-    connection.execute(update(CONVERSATIONS).where(CONVERSATIONS.c.conversation == conversation).values(state=sealed))
+    run_statement(connection, _KEEP_STATE, _seal_state(sealer, conversation, state), clear_text(conversation))
 
 
 def _seal_state(sealer: Sealer, conversation: str, state: ConversationState) -> bytes:

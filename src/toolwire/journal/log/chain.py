@@ -9,12 +9,14 @@ import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
-from sqlalchemy import Connection, exists, func, insert, select, update
+from sqlalchemy import Connection, exists, func, select
 
+from toolwire.journal.database.driver import run_statement
+from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, META, clear_text
 from toolwire.journal.log.redaction import redact
@@ -22,6 +24,8 @@ from toolwire.journal.log.redaction import redact
 HEAD = "log_head"
 GENESIS = "0" * 64
 _READ_AT_ONCE = 1000
+ROWS_AT_ONCE = 16
+"""Rows in one statement: a turn of one call has two, and each number of rows is a statement that the driver keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ class LogCheck:
 
 
 class LogRows:
-    """The kind of record that is appended to the chain. The writing thread redacts it."""
+    """The kind of record that is appended to the chain."""
 
     rank = 9
 
@@ -77,32 +81,72 @@ class LogRows:
 
         A row with `is_once` is skipped if the log has a row of the same kind, subject and status.
         """
-        new: list[Mapping[str, Any]] = []
+        new = gathered(connection, LogEnd)
         for row in rows:
-            if not row.get("is_once") or not (_is_among(new, row) or _is_there(connection, row)):
-                new.append(row)
-        if new:
-            append(connection, self._sealer, new)
+            if not row.get("is_once") or not (new.has(row) or _is_there(connection, row)):
+                new.append(self._sealer, [row])
+
+
+class LogEnd:
+    """The end of the log in one transaction: the head is read once, and the new rows are written with it once."""
+
+    def __init__(self) -> None:
+        self._rows: list[Mapping[str, Any]] = []
+        self._head: Head | None = None
+        self._sealer: Sealer | None = None
+
+    def has(self, row: Mapping[str, Any]) -> bool:
+        """True if a row of the same kind, subject and status is among the new ones."""
+        return any(all(one[name] == row[name] for name in _SAME) for one in self._rows)
+
+    def append(self, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Appends rows."""
+        self._rows += rows
+        self._sealer = sealer
+
+    def lock(self, connection: Connection, sealer: Sealer) -> Head:
+        """Returns the head before the new rows, and locks it until the end of the transaction."""
+        if self._head is None:
+            self._head = _read_locked(connection, sealer)
+        return self._head
+
+    def keep(self, sealer: Sealer, head: Head) -> None:
+        """Replaces the head before the new rows."""
+        self._head, self._sealer = head, sealer
+
+    def write_rows(self, connection: Connection) -> None:
+        """Writes the rows so far. The head goes on behind them."""
+        rows, self._rows = self._rows, []
+        if not rows or self._sealer is None:
+            return
+        head = self.lock(connection, self._sealer)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            values: list[Any] = []
+            for row in rows[start : start + ROWS_AT_ONCE]:
+                entry = redact(row["entry"])
+                columns = {
+                    "seq": head.seq + 1,
+                    "at": float(row["at"]),
+                    "kind": row["kind"],
+                    **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
+                    "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
+                    **{name: _clear_name(row.get(name, "")) for name in WHOSE},
+                }
+                head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
+                values += (*columns.values(), head.hash, *column_values(row["kind"], entry).values())
+            run_statement(connection, _insert(len(values) // len(_WRITTEN)), *values)
+        self._head = head
+
+    def write(self, connection: Connection) -> None:
+        """Writes the rows, and the head if it was changed."""
+        self.write_rows(connection)
+        if self._sealer is not None and self._head is not None:
+            _write_head(connection, self._sealer, self._head)
 
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Appends rows to the chain, inside the caller's transaction."""
-    head = lock_head(connection, sealer)
-    written: list[dict[str, Any]] = []
-    for row in rows:
-        entry = redact(row["entry"])
-        columns = {
-            "seq": head.seq + 1,
-            "at": float(row["at"]),
-            "kind": row["kind"],
-            **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
-            "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
-            **{name: _clear_name(row.get(name, "")) for name in WHOSE},
-        }
-        head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
-        written.append({**columns, "hash": head.hash, **column_values(row["kind"], entry)})
-    connection.execute(insert(LOG), written)
-    keep_head(connection, sealer, head)
+    """Appends rows to the chain, at the end of the writer's transaction. The writing thread redacts them."""
+    gathered(connection, LogEnd).append(sealer, rows)
 
 
 def begin_chain(sealer: Sealer) -> dict[str, Any]:
@@ -172,6 +216,7 @@ def _clear_name(name: str) -> str:
 WHOSE = ("conversation", "principal", "agent", "tenant")
 _FIRST_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
 _COLUMNS = (*_FIRST_COLUMNS, *WHOSE)
+_WRITTEN = (*_COLUMNS, "hash", "parent", "duration_s")
 
 
 def _hash(before: str, columns: Mapping[str, Any]) -> str:
@@ -196,13 +241,46 @@ def read_head(connection: Connection, sealer: Sealer) -> Head:
 
 
 def lock_head(connection: Connection, sealer: Sealer) -> Head:
-    """Returns the head and locks it until the end of the transaction."""
-    value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
-    head = _parse_head(sealer, value)
+    """Returns the head and locks it until the end of the writer's transaction."""
+    return gathered(connection, LogEnd).lock(connection, sealer)
+
+
+def lock_end(connection: Connection, sealer: Sealer) -> Head:
+    """Returns the head behind all rows of the log, those of this transaction too, and locks it as `lock_head`."""
+    gathered(connection, LogEnd).write_rows(connection)
+    return lock_head(connection, sealer)
+
+
+def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
+    """Replaces the head, at the end of the writer's transaction."""
+    gathered(connection, LogEnd).keep(sealer, head)
+
+
+def _read_locked(connection: Connection, sealer: Sealer) -> Head:
+    query = _LOCK_HEAD if connection.dialect.name == "postgresql" else _READ_HEAD
+    row = run_statement(connection, query, HEAD).fetchone()
+    head = _parse_head(sealer, None if row is None else row[0])
     if not head.is_broken:
         return head
     last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
     return replace(head, seq=max(head.seq, last))
+
+
+def _write_head(connection: Connection, sealer: Sealer, head: Head) -> None:
+    """Signs the head and replaces the one in the store."""
+    run_statement(connection, _WRITE_HEAD, HEAD, _sign_head(sealer, head))
+
+
+_READ_HEAD = "SELECT value FROM meta WHERE name = ?"
+_LOCK_HEAD = f"{_READ_HEAD} FOR UPDATE"
+_WRITE_HEAD = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
+
+@cache
+def _insert(count: int) -> str:
+    """Returns the statement that inserts so many rows."""
+    row = f"({', '.join('?' * len(_WRITTEN))})"
+    return f"INSERT INTO log ({', '.join(_WRITTEN)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - names and marks only
 
 
 def _parse_head(sealer: Sealer, value: bytes | None) -> Head:
@@ -213,14 +291,6 @@ def _parse_head(sealer: Sealer, value: bytes | None) -> Head:
     except (ValueError, TypeError, LookupError):
         return Head(is_broken=True)
     return head if hmac.compare_digest(signature, _mac(sealer, head)) else replace(head, is_broken=True)
-
-
-def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
-    """Signs the head and replaces the one in the store."""
-    value = _sign_head(sealer, head)
-    found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
-    if not found.rowcount:
-        connection.execute(insert(META).values(name=HEAD, value=value))
 
 
 def _sign_head(sealer: Sealer, head: Head) -> bytes:
