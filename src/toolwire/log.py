@@ -1,8 +1,8 @@
 """Reads and checks the log of a `Store`. See `docs/approvals.md`."""
 
-from toolwire.journal.log.chain import LogCheck
+from toolwire.journal.log.checking import LogCheck
 from toolwire.journal.log.following import Follow
-from toolwire.journal.log.rows import LogFilter, LogRow
+from toolwire.journal.log.rows import LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats
 from toolwire.journal.run import RecordedCall
 
@@ -11,6 +11,7 @@ __all__ = [
     "Follow",
     "LogCheck",
     "LogFilter",
+    "LogPage",
     "LogRow",
     "RecordedCall",
 ]

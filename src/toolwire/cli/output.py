@@ -116,6 +116,13 @@ class Output:
         with suppress(OSError):
             print(_visible(text) if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
 
+    def show_progress(self, text: str) -> None:
+        """Writes a message about long work. On a terminal the next message replaces it."""
+        if sys.stderr.isatty():
+            self.say(f"{text}  ", end="\r")
+        else:
+            self.say(text)
+
     def _json(self, value: Any, *, indent: int | None = None) -> str:
         """Returns JSON that keeps its value even when the terminal or the stream's encoding escapes characters."""
         text = json.dumps(value, ensure_ascii=False, indent=indent)

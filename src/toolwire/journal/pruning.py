@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -9,10 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from toolwire.journal.database.locks import LOG_PRUNING, lock_in_order
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.log.chain import keep_head, lock_end
+from toolwire.journal.log.chain import write_rows
+from toolwire.journal.log.heads import before_first, chain_of, keep_head, last_rows, lock_head
 from toolwire.journal.log.text_search import unindex
 
 PRUNED_AT_ONCE = 1_000
@@ -20,18 +24,29 @@ PRUNED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChainEnd:
+    """The rows of one chain of the log that a prune considers."""
+
+    last: int
+    """The last row at the first slice. Later rows are not considered."""
+    by_number: int
+    """The last row that goes by its number, at whatever time it came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRequest:
-    """Selects the rows to drop: the oldest rows, up to the first row that neither `before` nor `keep` drops.
+    """Selects the rows to drop: the oldest rows of each chain, up to the first that neither `before` nor `keep` drops.
 
     Attributes:
         before: Drops rows older than this time, in seconds since the epoch.
-        keep: Drops all rows but this many, counted from the log's end at the first slice.
-        end: The last row at the first slice, None before it. Later rows are not considered.
+        keep: Drops all rows but this many, counted at the first slice. Each chain keeps as many of its last rows as it
+            has among the newest rows of the log.
+        chains: The chains that are left, by number; None before the first slice.
     """
 
     before: float | None = None
     keep: int | None = None
-    end: int | None = None
+    chains: Mapping[int, ChainEnd] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +80,43 @@ def _queue(database: Database, wanted: PruneRequest, dropped: int, whole: Future
         else:
             _queue(database, found.rest, dropped + found.dropped, whole)
 
-    database.run(lambda connection: prune_slice(connection, database.sealer, wanted)).add_done_callback(go_on)
+    job = database.run(lambda connection: prune_slice(connection, database.sealer, wanted), locks=(LOG_PRUNING,))
+    job.add_done_callback(go_on)
 
 
 def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
-    """Drops one slice of the rows, inside the caller's transaction."""
-    head = lock_end(connection, sealer)
-    end = head.seq if wanted.end is None else wanted.end
-    by_number = 0 if wanted.keep is None else end - wanted.keep
+    """Drops one slice of the rows of one chain, inside the caller's transaction."""
+    # It changes the heads of chains that other processes write.
+    lock_in_order(connection, [LOG_PRUNING])
+    write_rows(connection)
+    chains = _chain_ends(connection, wanted.keep) if wanted.chains is None else wanted.chains
+    if not chains:
+        return PruneSlice(dropped=0, rest=None)
+    chain, end = next(iter(chains.items()))
+    head = lock_head(connection, sealer, chain).head
 
     def is_dropped(row: Any) -> bool:
-        return row.seq <= by_number or (wanted.before is not None and row.at < wanted.before)
+        return row.seq <= end.by_number or (wanted.before is not None and row.at < wanted.before)
 
-    query = select(LOG.c.seq, LOG.c.at, LOG.c.hash).where(LOG.c.seq > head.pruned, LOG.c.seq <= end)
+    query = select(LOG.c.seq, LOG.c.at, LOG.c.hash).where(LOG.c.seq > head.pruned, LOG.c.seq <= end.last)
     rows = connection.execute(query.order_by(LOG.c.seq).limit(PRUNED_AT_ONCE)).all()
     # Times need not increase with `seq`: the slice ends at the first row that stays.
     going = list(takewhile(is_dropped, rows))
     if going:
-        last = going[-1]
+        last, latest = going[-1], max(row.at for row in going)
         unindex(connection, last.seq)
-        connection.execute(delete(LOG).where(LOG.c.seq <= last.seq))
-        keep_head(connection, sealer, replace(head, pruned=last.seq, pruned_hash=last.hash))
-    is_over = len(going) < PRUNED_AT_ONCE
-    return PruneSlice(dropped=len(going), rest=None if is_over else replace(wanted, end=end))
+        connection.execute(delete(LOG).where(LOG.c.seq > before_first(chain), LOG.c.seq <= last.seq))
+        pruned_at = max(head.pruned_at, latest)
+        keep_head(connection, sealer, replace(head, pruned=last.seq, pruned_hash=last.hash, pruned_at=pruned_at))
+    if len(going) < PRUNED_AT_ONCE:
+        chains = {other: end for other, end in chains.items() if other != chain}
+    return PruneSlice(dropped=len(going), rest=replace(wanted, chains=chains) if chains else None)
+
+
+def _chain_ends(connection: Connection, keep: int | None) -> dict[int, ChainEnd]:
+    ends = last_rows(connection)
+    if keep is None:
+        return {chain: ChainEnd(last=last, by_number=0) for chain, last in ends.items()}
+    newest = connection.execute(select(LOG.c.seq).order_by(LOG.c.at.desc(), LOG.c.seq.desc()).limit(keep)).scalars()
+    stays = Counter(map(chain_of, newest))
+    return {chain: ChainEnd(last=last, by_number=last - stays[chain]) for chain, last in ends.items()}

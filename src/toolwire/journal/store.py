@@ -127,7 +127,7 @@ class Store(StoreLog, Conversations):
             start = with_variables(connection, database.sealer, start)
             sealed = first if start.taints == run.taints else seal_start(start)
             insert_run(connection, run, lease, sealed, now)
-            append(connection, database.sealer, [run_event(run, "started", caller=run.caller)])
+            append(connection, database.sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])
             history = ReplayHistory(size=len(sealed))
             if start.variables is not None:
                 note_variables(connection, database.sealer, start, history)
@@ -139,7 +139,7 @@ class Store(StoreLog, Conversations):
                 raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
             raise error
 
-        return database.run(job, refuse_duplicate)
+        return database.run(job, refuse_duplicate, locks=(run.conversation,))
 
     def reopen(self, run_id: str) -> Future[RunLedger]:
         """Reopens a run as it stands, with the lease to continue it.
@@ -157,7 +157,7 @@ class Store(StoreLog, Conversations):
             ledger = reopen_run(connection, database, row)
             return database.hold(ledger.run_id, ledger)
 
-        return database.run(job)
+        return database.run(job, locks=(run_id,))
 
     def runs(
         self,
@@ -284,7 +284,8 @@ class Store(StoreLog, Conversations):
         """
         database = self._database
         return database.run(
-            lambda connection: approvals.decide(connection, database.sealer, request_id, decision)
+            lambda connection: approvals.decide(connection, database.sealer, request_id, decision),
+            locks=(request_id,),
         ).result()
 
     adecide = async_twin(decide)

@@ -122,7 +122,8 @@ class Conversations(ABC):
         """
         database, name, kept, now = self._database, check_name(conversation), frozenset(groups), time.time()
         return database.run(
-            lambda connection: conversations.keep_groups(connection, database.sealer, name, caller, kept, now)
+            lambda connection: conversations.keep_groups(connection, database.sealer, name, caller, kept, now),
+            locks=(name,),
         )
 
 
@@ -134,7 +135,8 @@ def _save(database: Database, save: DocumentSave, parts: Sequence[bytes]) -> int
     sealed = database.sealer.seal(text, *save.place())
     try:
         before = database.run(
-            lambda connection: documents.save_document(connection, database.sealer, save, sealed)
+            lambda connection: documents.save_document(connection, database.sealer, save, sealed),
+            locks=(save.conversation,),
         ).result()
     except (DocumentChanged, DecisionRefused):
         delete_parts(database, save.conversation, (save.parts_of,), save.now)

@@ -17,17 +17,16 @@ from toolwire.journal.database.work import Work
 from toolwire.journal.ledger.compare import find_unlogged, missing
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log import rows as log_rows
-from toolwire.journal.log.chain import LogCheck, read_head, verify
-from toolwire.journal.log.following import Follow
-from toolwire.journal.log.rows import LogFilter, LogRow
+from toolwire.journal.log.checking import LogCheck, check_chains
+from toolwire.journal.log.cursor import Cursor, read_cursor
+from toolwire.journal.log.following import BEGIN, Follow, Follower
+from toolwire.journal.log.heads import last_rows
+from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
-from toolwire.journal.log.text_search import TRIGRAM, index_more
+from toolwire.journal.log.text_search import TRIGRAM
 from toolwire.journal.pruning import PruneRequest, prune_log
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
-
-FOLLOWED_AT_ONCE = 500
-"""Rows read per query when a log is followed."""
 
 
 class StoreLog(ABC):
@@ -43,33 +42,58 @@ class StoreLog(ABC):
     def _database(self) -> Database: ...
 
     def log(
-        self, wanted: LogFilter | None = None, *, limit: int | None = None, newest_first: bool = False
-    ) -> list[LogRow]:
-        """Returns the rows of the log that match. Events that this process recorded before are included.
+        self,
+        wanted: LogFilter | None = None,
+        *,
+        limit: int | None = None,
+        newest_first: bool = False,
+        after: str | None = None,
+        before: str | None = None,
+    ) -> LogPage:
+        """Returns the rows of the log that match, by time. Events that this process recorded before are included.
 
-        The first search for a `text` makes an index of the log. In SQLite later searches add the new rows. A text of
-        one or two characters is looked for in the newest 20,000 rows only. So is every text if SQLite has no FTS5 or
-        PostgreSQL has no `pg_trgm`; a warning then says so.
+        `limit` is the number of rows; None means 1,000 (`ROWS_LISTED`), and all if `wanted` has a `run_id`. `more` of
+        the list is True if rows are left out.
+
+        `after` and `before` are the `cursor` of a row: only rows later or earlier in time than that row. So the next
+        page is `log(wanted, after=page[-1].cursor)`, or `before=` with `newest_first`.
+
+        The first search for a `text` begins an index of the log, in a thread. Until it is made, `searched` of the list
+        is below 1.0, and a text is looked for in the rows of the index and in the newest 20,000. A text of one or two
+        characters is looked for in the newest 20,000 rows only. So is every text if SQLite has no FTS5 or PostgreSQL
+        has no `pg_trgm`; a warning then says so.
+
+        Raises:
+            ConfigurationError: `limit` is below 0, or `after` or `before` is not a cursor.
         """
-        database = self._ready(wanted)
-        return database.read(
-            lambda connection: log_rows.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
-        )
+        wanted = wanted or LogFilter()
+        if limit is not None and limit < 0:
+            raise ConfigurationError(f"Store.log(limit={limit!r}): give a number from 0, or None")
+        if limit is None and wanted.run_id is None:
+            limit = ROWS_LISTED
+        later = None if after is None else read_cursor(after, "Store.log(after")
+        earlier = None if before is None else read_cursor(before, "Store.log(before")
+
+        def read(connection: Connection) -> LogPage:
+            return log_rows.page(
+                connection, wanted, limit=limit, newest_first=newest_first, after=later, before=earlier
+            )
+
+        return self._ready(wanted).read(read, is_one_state=True)
 
     alog = async_twin(log)
 
     def _ready(self, wanted: LogFilter | None = None) -> Database:
-        """Returns the database when all events so far are written, and indexed if the filter needs that."""
+        """Returns the database when all events so far are written. A filter by text begins the index of texts."""
         database = self._database
         database.wait_for_writes()
         if wanted is not None and wanted.text is not None and len(wanted.text) >= TRIGRAM:
-            while database.run(index_more).result():
-                pass
+            database.read(database.text_index.begin)
         return database
 
     def log_tree(self, run_id: str) -> list[LogRow]:
-        """Returns the rows of a run and of all calls that its programs made, in the order of the log."""
-        return self._ready().read(lambda connection: log_rows.tree(connection, run_id))
+        """Returns the rows of a run and of all calls that its programs made, by time."""
+        return self._ready().read(lambda connection: log_rows.tree(connection, run_id), is_one_state=True)
 
     alog_tree = async_twin(log_tree)
 
@@ -89,48 +113,63 @@ class StoreLog(ABC):
     astats = async_twin(stats)
 
     def log_length(self, wanted: LogFilter | None = None) -> int:
-        """Returns the number of rows that match."""
-        return self._ready(wanted).read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
+        """Returns the number of rows that match. If the index of texts is being made for a `text`, it waits for it."""
+        database = self._ready(wanted)
+        if wanted is not None and wanted.text is not None:
+            database.text_index.wait()
+        return database.read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
 
     alog_length = async_twin(log_length)
 
-    def follow(self, after: int = 0) -> Follow:
-        """Returns an iterator over the rows after `after` in order, then over new rows as they come.
+    def follow(self, after: str | None = None, *, filter: LogFilter | None = None) -> Follow:
+        """Returns an iterator over the rows that match, by time, and then over new rows as they come.
 
-        It ends when it is closed, from any thread (`close`, or `with`), or when the store is closed.
+        `after` is the `cursor` of a row: of a list, then the rows later in time come first and those that were written
+        since; or of a row that a follower returned, then it goes on after that row, and no row is lost or comes twice.
+        "now" means new rows only, and None all rows.
+
+        It ends when it is closed, from any thread (`close`, or `with`), or when the store is closed. All followers of a
+        process share one thread and one query for new rows, so that a hundred of them cost no more than one.
+
+        Raises:
+            ConfigurationError: `after` is neither "now" nor a cursor.
+            StoreUnavailable: `after` is "now", and the store cannot be read.
         """
-        followed = Follow(self._database.poller, self._read_after, after)
+        database = self._database
+        followed = Follow(database.tail, database.read_one_state, self._begin_of(after), filter or LogFilter())
         self._followers.add(followed)
         return followed
 
-    async def afollow(self, after: int = 0) -> AsyncIterator[LogRow]:
-        """Yields the same in an event loop, without a thread of its own."""
-        loop, changed, poller = asyncio.get_running_loop(), asyncio.Event(), self._database.poller
+    async def afollow(self, after: str | None = None, *, filter: LogFilter | None = None) -> AsyncIterator[LogRow]:
+        """Yields the same in an event loop, without a thread of its own. It begins when its first row is asked for."""
+        loop, changed, database = asyncio.get_running_loop(), asyncio.Event(), self._database
 
         def wake() -> None:
             # A loop that was closed does not wait for rows.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(changed.set)
 
+        begin = await asyncio.to_thread(self._begin_of, after)
+        follower = Follower(database.tail, database.read_one_state, begin, filter or LogFilter(), wake)
         self._woken.append(wake)
-        poller.add(wake)
         try:
             while not self._is_ended:
                 changed.clear()
-                found = await asyncio.to_thread(self._read_after, after)
+                found = await asyncio.to_thread(follower.next_rows)
                 for row in found:
                     yield row
-                    after = row.seq
                 if not found and not self._is_ended:
                     await changed.wait()
         finally:
-            poller.remove(wake)
+            follower.close()
             self._woken.remove(wake)
 
-    def _read_after(self, after: int) -> list[LogRow]:
-        return self._database.read(
-            lambda connection: log_rows.rows(connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE)
-        )
+    def _begin_of(self, after: str | None) -> Cursor:
+        if after is None:
+            return BEGIN
+        if after == "now":
+            return replace(BEGIN, begin=self._database.read(last_rows))
+        return read_cursor(after, "Store.follow(after")
 
     def _end_following(self) -> None:
         """Ends every iterator of this store over its log."""
@@ -140,22 +179,24 @@ class StoreLog(ABC):
         for wake in list(self._woken):
             wake()
 
-    def verify(self) -> LogCheck:
-        """Checks the whole log and reports the first row that was changed, moved or removed.
+    def verify(self, *, report: Callable[[int, int], object] | None = None) -> LogCheck:
+        """Checks the whole log and reports a row that was changed, moved or removed.
 
         It also reports runs and steps that the log mentions and the store no longer has, and those of the store that
         the log does not mention. It cannot detect that the whole database was restored to an earlier state.
+
+        The log is read in slices, so that others write meanwhile and memory is bounded. `report` is called after each
+        slice with the number of rows that are checked, and the number that the log had at the beginning.
         """
         database = self._database
         database.wait_for_writes()
+        found = check_chains(database.read_one_state, database.sealer, report or (lambda _done, _total: None))
 
-        def check(connection: Connection) -> LogCheck:
-            found = verify(connection, database.sealer)
-            is_pruned = read_head(connection, database.sealer).pruned > 0
-            cut = find_unlogged(connection, database.sealer, is_pruned=is_pruned)
+        def compare(connection: Connection) -> LogCheck:
+            cut = find_unlogged(connection, database.sealer)
             return replace(found, missing=missing(connection), unlogged=cut)
 
-        return database.read(check, is_one_state=True)
+        return database.read_one_state(compare)
 
     averify = async_twin(verify)
 

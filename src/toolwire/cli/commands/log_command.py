@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,11 +36,10 @@ Examples:
 ROWS = 50
 """Default number of rows, about two screens."""
 
+PROGRESS_S = 1.0
+"""Seconds between two lines that say how far a check is. One that is shorter says nothing."""
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True, epilog=EPILOG)
-
-
-_FOLLOWED = ("tool", "status", "principal", "agent", "run_id")
-"""The filters that hold for new rows too."""
 
 
 def _since(text: str | None) -> float | None:
@@ -95,10 +94,8 @@ def show_log(
         _print(rows, output, json=json, is_stream=follow)
         if not follow:
             return
-        last = rows[-1].seq if rows else 0
-        for row in opened.follow(last):
-            if all(getattr(wanted, name) in (None, getattr(row, name)) for name in _FOLLOWED):
-                _print([row], output, json=json, is_stream=True)
+        for row in opened.follow(rows[-1].cursor if rows else None, filter=wanted):
+            _print([row], output, json=json, is_stream=True)
 
 
 @app.command("tree")
@@ -130,7 +127,7 @@ def verify(context: typer.Context, store: StoreOption = None, json: JsonOption =
     """
     output: Output = context.obj
     with open_store(store) as opened:
-        check = opened.verify()
+        check = opened.verify(report=_progress_to(output))
     if json:
         lists = {"missing": list(check.missing), "unlogged": list(check.unlogged)}
         output.result_json({"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem, **lists})
@@ -147,6 +144,19 @@ def verify(context: typer.Context, store: StoreOption = None, json: JsonOption =
         raise Stop(ExitCode.FAILED, f"the log is whole, but the store lacks {lost} of it")
     if not check.is_whole:
         raise Stop(ExitCode.FAILED, f"row {check.bad_seq} of the log is wrong: {check.problem}")
+
+
+def _progress_to(output: Output) -> Callable[[int, int], None]:
+    """Returns the function that says how far a check is, once each `PROGRESS_S`."""
+    due = time.monotonic() + PROGRESS_S
+
+    def report(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + PROGRESS_S
+            output.show_progress(f"checked {done:,} of {total:,} rows")
+
+    return report
 
 
 def _run_line(run_id: str, rows: Sequence[LogRow]) -> str:

@@ -309,7 +309,7 @@ class ArtifactManager:
                 # Nothing was written. Raised here, it would make the writer undo the rest of the transaction.
                 return refused
 
-        made = database.run(write).result()
+        made = database.run(write, locks=(f"{self._namespace}/{id}",)).result()
         if parts_of:
             # Those of a version that was not made, and those that a killed writer left.
             delete_parts(database, self._namespace, (parts_of,), given.made_at)

@@ -193,6 +193,9 @@ def connect(dialect: Any, _: object, arguments: tuple[Any, ...], named: dict[str
 @cache
 def _limiting_class(psycopg: Any) -> Any:
     class Limited(psycopg.Connection):
+        silence_limit_s: float | None = None
+        """None means `SILENCE_LIMIT_S`."""
+
         def wait(self, gen: Any, *more: Any, **named: Any) -> Any:
             return psycopg.Connection.wait(self, _fail_on_silence(self, gen), *more, **named)
 
@@ -207,7 +210,7 @@ def _limiting_class(psycopg: Any) -> Any:
             ready = yield wanted
             if ready:
                 heard_at = time.monotonic()
-            elif time.monotonic() - heard_at > SILENCE_LIMIT_S:
+            elif time.monotonic() - heard_at > (connection.silence_limit_s or SILENCE_LIMIT_S):
                 operation.close()
                 # A late reply must not be read as the reply to another statement.
                 connection.close()

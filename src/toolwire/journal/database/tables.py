@@ -22,6 +22,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeEngine
@@ -68,7 +69,7 @@ META = Table(
     Column("value", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
-"""Facts about the store itself: a check of its key, and the head of the log's chain."""
+"""Facts about the store itself: a check of its key, and the heads of the log's chains."""
 
 RUNS = Table(
     "runs",
@@ -285,6 +286,16 @@ RULES = Table(
 )
 """Rules that people chose to remember, each with its run."""
 
+CALLS_AND_REQUESTS = "kind IN ('call', 'request')"
+OTHER_THAN_CALLS = "kind <> 'call'"
+INNER_CALLS = "parent <> ''"
+"""Rows of the log that a partial index has. A query names the condition in these words to use the index."""
+
+
+def _index_of(name: str, *columns: str, where: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+
+
 LOG = Table(
     "log",
     METADATA,
@@ -300,14 +311,21 @@ LOG = Table(
     *_whose(is_nullable=True),
     Column("parent", NameType, nullable=False, server_default=""),
     Column("duration_s", MOMENT),
+    # The rows of one run, and its tree.
     Index("log_run_id", "run_id", "seq"),
-    Index("log_conversation", "conversation", "seq"),
-    Index("log_subject", "kind", "subject"),
-    Index("log_parent", "parent", "seq"),
+    # The newest rows of a conversation.
+    Index("log_conversation", "conversation", "at"),
+    # Whether a call or a request is in the log, asked when a run is continued.
+    _index_of("log_subject", "subject", where=CALLS_AND_REQUESTS),
+    # The newest requests, decisions or runs. Calls are most rows, so their newest ones are found by `log_at`.
+    _index_of("log_kind", "kind", "at", where=OTHER_THAN_CALLS),
+    # The calls that a program made.
+    _index_of("log_parent", "parent", where=INNER_CALLS),
+    # The order of all lists.
     Index("log_at", "at"),
     sqlite_strict=True,
 )
-"""History for reading, redacted. The hash of each row covers the hash of the row before.
+"""History for reading, redacted. The hash of each row covers the hash of the row before in its chain (`log/heads.py`).
 
 Rows of the first schema have NULL as conversation and caller, and hashes that do not cover these columns.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from operator import attrgetter
@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from toolwire.journal.database.locks import lock_in_order
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -73,6 +74,8 @@ class Work:
 
     future: RecordFuture[Any] | None
     """Resolved after the commit; None when no caller waits."""
+    locks: Collection[str] = ()
+    """Names of what it locks: see `locks.py`."""
     job: Callable[[Connection], Any] | None = None
     """Writes and returns the answer. The writer may roll it back and run it a second time."""
     records: Rows = ()
@@ -88,6 +91,9 @@ class Work:
 
 def write_batch(connection: Connection, batch: Sequence[Work]) -> None:
     """Writes a batch in the order given, and keeps the answer of each work."""
+    names = {name for work in batch for name in work.locks if name}
+    if len(names) > 1:
+        lock_in_order(connection, names)
     rows: dict[RecordKind, list[Mapping[str, Any]]] = {}
     for work in batch:
         for kind, row in work.records:

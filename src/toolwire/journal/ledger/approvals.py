@@ -91,6 +91,9 @@ def decide(
 
 def _lock_request(connection: Connection, request_id: str) -> Any:
     """Returns the request with its decision, locked until the end of the transaction."""
+    # First the run's row, as all do that change a run and its requests.
+    of = select(REQUESTS.c.run_id).where(REQUESTS.c.request_id == request_id).scalar_subquery()
+    connection.execute(select(RUNS.c.run_id).where(RUNS.c.run_id == of).with_for_update())
     # Two statements: after a wait, PostgreSQL would return the joined row as it was before the wait.
     connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
     return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()

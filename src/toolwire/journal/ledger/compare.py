@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
+from toolwire.journal.database.tables import LOG, OTHER_THAN_CALLS, RUNS, STEPS, clear_text
 from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.log.chain import entry_of
+from toolwire.journal.log.heads import before_first, read_heads
 from toolwire.journal.log.redaction import redact
 
 NAMED = 100
@@ -56,7 +59,7 @@ def missing(connection: Connection) -> tuple[str, ...]:
     """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
     runs = {_log_text(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
     # The log is signed, so no one without the key can say that a run was forgotten.
-    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten")
+    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten", text(OTHER_THAN_CALLS))
     forgotten = set(connection.execute(said).scalars())
     found: dict[str, None] = {}
     for run_id, keys in _read_mentions(connection, runs):
@@ -71,16 +74,16 @@ def missing(connection: Connection) -> tuple[str, ...]:
     return tuple(found)[:NAMED]
 
 
-def find_unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) -> tuple[str, ...]:
+def find_unlogged(connection: Connection, sealer: Sealer) -> tuple[str, ...]:
     """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
 
     Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
     earlier signed end of the log was put back. Steps are named when their run waits or ends. Those of a run that is
     under way or has crashed are not: a call's row follows its record in a later transaction, which a crash prevents.
-    With `is_pruned`, a run from before the first row may have had its rows pruned.
+    If the log was pruned, a run from before its latest pruned row may have had its rows pruned.
     """
-    last = {row.run_id: row for row in connection.execute(_RUN_ROWS)}
-    begins = connection.execute(select(LOG.c.at).order_by(LOG.c.seq).limit(1)).scalar() if is_pruned else None
+    last = _read_last_rows(connection)
+    begins = _read_begin(connection, sealer)
     found: list[str] = []
     ended = RUNS.c.outcome.is_not(None)
     for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status, ended.label("has_outcome"))).all():
@@ -88,15 +91,52 @@ def find_unlogged(connection: Connection, sealer: Sealer, *, is_pruned: bool) ->
         status = "finished" if run.has_outcome else run.status
         row = last.get(_log_text(run.run_id))
         if row is None:
-            if not is_pruned or (begins is not None and _read_start_time(connection, sealer, run.run_id) > begins):
+            if begins is None or _read_start_time(connection, sealer, run.run_id) > begins:
                 found.append(f"run {run.run_id}")
         elif status not in _STATUSES.get(row.status, (row.status,)):
             found.append(f"run {run.run_id} is {status}, and {row.status} in the log")
         else:
-            found += _steps_not_in_log(connection, run.run_id, (entry_of(row.entry) or {}).get("steps"))
+            found += _steps_not_in_log(connection, run.run_id, row.steps)
         if len(found) >= NAMED:
             break
     return tuple(found[:NAMED])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RunRow:
+    """A row of the log about a run."""
+
+    place: tuple[int, bool, int]
+    """Orders the rows of one run, which may be in several chains: by the lease, and within one by its end."""
+    status: str
+    steps: list[Span] | None
+
+
+def _read_last_rows(connection: Connection) -> dict[str, _RunRow]:
+    """Returns the last row of each run."""
+    last: dict[str, _RunRow] = {}
+    for row in connection.execute(_RUN_ROWS):
+        entry = entry_of(row.entry) or {}
+        lease = entry.get("lease")
+        place = (lease if isinstance(lease, int) else 0, row.status in _ENDS, row.seq)
+        # Runs of an older toolwire have no lease in their rows, and all of them are in chain 0.
+        place = place if place[0] else (0, False, row.seq)
+        if row.run_id not in last or place > last[row.run_id].place:
+            last[row.run_id] = _RunRow(place=place, status=row.status, steps=entry.get("steps"))
+    return last
+
+
+def _read_begin(connection: Connection, sealer: Sealer) -> float | None:
+    """Returns the time from which all chains are whole; None if no rows were pruned."""
+    pruned = [head for chain, head in read_heads(connection, sealer).items() if head.pruned > before_first(chain)]
+    if not pruned:
+        return None
+    times = [head.pruned_at for head in pruned if head.pruned_at]
+    if len(times) < len(pruned):
+        # An older toolwire pruned chain 0 and did not write until when.
+        first = connection.execute(select(LOG.c.at).order_by(LOG.c.seq).limit(1)).scalar()
+        times.append(math.inf if first is None else first)
+    return max(times)
 
 
 def _read_start_time(connection: Connection, sealer: Sealer, run_id: str) -> float:
@@ -113,18 +153,25 @@ def _steps_not_in_log(connection: Connection, run_id: str, logged: list[Span] | 
     return [f"step {key} of run {run_id}" for key in keys if _log_text(key) not in known]
 
 
+_ENDS = ("suspended", "finished", "stopped", "diverged", "forgotten")
+"""The statuses of a row that is written after another of the same lease."""
+
 _STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": ("running", "suspended")}
 """The statuses that a run may have after its last row. A run that is resumed stays suspended until it waits or ends."""
 
-_RUN_ROWS = select(LOG.c.run_id, LOG.c.status, LOG.c.entry).where(LOG.c.kind == "run").order_by(LOG.c.seq)
+_RUN_ROWS = (
+    select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)
+    .where(LOG.c.kind == "run", text(OTHER_THAN_CALLS))
+    .execution_options(yield_per=_AT_ONCE)
+)
 
 
 def _read_mentions(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Yields runs with the keys of steps that the log mentions for them."""
     known = set(runs)
     columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
-    query = select(*columns).where(LOG.c.kind == "run").order_by(LOG.c.seq)
-    for row in connection.execute(query):
+    query = select(*columns).where(LOG.c.kind == "run", text(OTHER_THAN_CALLS))
+    for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
         known.add(row.run_id)
         yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
     # A failed call may never have been on record: it was interrupted, or the run was full.

@@ -18,7 +18,6 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, OWNERS
 from toolwire.journal.ledger.conversations import lock_conversation, refuse_busy
 from toolwire.journal.ledger.leases import LEASE_S, Owner, living_holder
-from toolwire.journal.log.chain import lock_head
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
 
@@ -57,8 +56,8 @@ class HeldConversations:
     not have said whether it was made. Jobs run in the writer's thread, one after the other.
     """
 
-    def __init__(self, owner: Owner, sealer: Sealer, run: Callable[[Callable[[Connection], Any]], Future[Any]]) -> None:
-        """`run` queues a job for the writer of the database."""
+    def __init__(self, owner: Owner, sealer: Sealer, run: Callable[..., Future[Any]]) -> None:
+        """`run` queues a job for the writer of the database, as `Database.run` does."""
         self._owner, self._sealer, self._run = owner, sealer, run
         self._leases: dict[str, object] = {}
         """One mark for each conversation that is held: that of its lease."""
@@ -90,7 +89,7 @@ class HeldConversations:
             self._leases[conversation] = mark
             return lease
 
-        return self._run(job)
+        return self._run(job, locks=(conversation,))
 
     def free_the_rest(self) -> None:
         """Frees the conversations whose release could not be written."""
@@ -113,15 +112,13 @@ class HeldConversations:
             if conversation not in self._leases:
                 self._write_free(connection, [conversation])
 
-        written = self._run(job)
+        written = self._run(job, locks=(conversation,))
         written.add_done_callback(lambda it: self._unfreed.discard(conversation) if _has_succeeded(it) else None)
         return written
 
     def _write_free(self, connection: Connection, conversations: Iterable[str]) -> None:
         rows = [(conversation, str(self._owner)) for conversation in sorted(conversations)]
         if rows:
-            # As every transaction that locks a conversation.
-            lock_head(connection, self._sealer)
             run_many(connection, _FREE, rows)
 
 

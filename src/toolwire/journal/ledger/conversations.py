@@ -14,7 +14,6 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.leases import LEASE_S, Lease, Owner, living_holder
-from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
@@ -184,9 +183,10 @@ def infos(connection: Connection, sealer: Sealer, limit: int) -> list[Conversati
 def lock_conversation(
     connection: Connection, sealer: Sealer, conversation: str, caller: Caller, now: float
 ) -> ConversationState:
-    """Locks a conversation, and returns its state. A new one belongs to `caller`."""
-    # Every transaction that locks a conversation locks the log's head first, so that two cannot wait for each other.
-    lock_head(connection, sealer)
+    """Locks a conversation, and returns its state. A new one belongs to `caller`.
+
+    The work that does so names the conversation in `Work.locks`.
+    """
     new = _seal_state(sealer, conversation, ConversationState(caller=caller))
     (row,) = run_statement(connection, _TOUCH, clear_text(conversation), now, now, new).fetchall()
     return state_of(sealer, conversation, row[0])

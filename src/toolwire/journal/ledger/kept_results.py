@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
+from toolwire.journal.database.locks import KEPT, lock_in_order
 from toolwire.journal.database.tables import KEPT_RESULTS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.leases import LeaseLost
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.log.chain import lock_head
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.kept_text import KeptText
@@ -67,7 +67,7 @@ class KeptResults:
         def job(connection: Connection) -> str | None:
             self._touch(connection)
             # One transaction at a time counts and drops results, in all processes.
-            lock_head(connection, self._database.sealer)
+            lock_in_order(connection, [KEPT])
             connection.execute(
                 insert(KEPT_RESULTS).values(
                     result_id=new_id,
@@ -81,7 +81,7 @@ class KeptResults:
             _make_room(connection, self._ours(), new_id)
             return new_id
 
-        return self._database.run(job, _ignore_lost_lease)
+        return self._database.run(job, _ignore_lost_lease, locks=(self._start.run_id, KEPT))
 
     def find(self, id: str, caller: Caller, /) -> KeptText | None:
         """Returns the text; None if it was dropped, or belongs to another conversation or caller.
@@ -99,14 +99,8 @@ class KeptResults:
         kept, owner = _decode_text(self._database.sealer.open(row.result, *self._place(row.run_id, id)))
         if owner != caller:
             return None
-        self._database.put(Work(future=None, job=lambda connection: self._has_read(connection, id)))
+        self._database.put(Work(future=None, job=lambda connection: _has_read(connection, id), locks=(KEPT,)))
         return kept
-
-    def _has_read(self, connection: Connection, id: str) -> None:
-        # Transactions that drop results lock the log's head first too, so that two never wait for each other.
-        lock_head(connection, self._database.sealer)
-        row = update(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id == id)
-        connection.execute(row.values(read_at=time.time()))
 
     def _ours(self) -> ColumnElement[bool]:
         if self._start.conversation:
@@ -115,6 +109,13 @@ class KeptResults:
 
     def _place(self, run_id: str, id: str) -> tuple[str, ...]:
         return "kept_results", self._start.conversation, run_id, id
+
+
+def _has_read(connection: Connection, id: str) -> None:
+    # It may wait for a transaction that drops results.
+    lock_in_order(connection, [KEPT])
+    row = update(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id == id)
+    connection.execute(row.values(read_at=time.time()))
 
 
 def _make_room(connection: Connection, ours: ColumnElement[bool], new_id: str) -> None:

@@ -46,7 +46,7 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         start, urls = rejoin_conversation(connection, sealer, start, database.owner, now)
-        append(connection, sealer, [run_event(start, "resumed", process=database.owner.process_id)])
+        append(connection, sealer, [run_event(start, "resumed", lease=lease.number, process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
     history.size += len(row.start)

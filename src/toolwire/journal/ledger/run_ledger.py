@@ -156,7 +156,7 @@ class RunLedger:
             future.set_result(kept)
             return future
         row = step_start_row(self._database.sealer, self.run_id, start, data, kept.started_at)
-        work = Work(future=future, answer=kept.started_at)
+        work = Work(future=future, answer=kept.started_at, locks=(self.run_id,))
         work.otherwise, work.failed = partial(self._undo_begin, kept), partial(self._refuse_unrecorded, kept)
         is_again = kept.before is not None
         if not is_again and not start.request_id:
@@ -242,7 +242,9 @@ class RunLedger:
         """Releases the run as it stands. Does nothing if the run was released before."""
         if not self._is_given_up:
             self._is_given_up = True
-            return self._database.run(lambda connection: give_up(connection, self._require_lease()))
+            return self._database.run(
+                lambda connection: give_up(connection, self._require_lease()), locks=(self.run_id,)
+            )
         future = RecordFuture[None]()
         future.set_result(None)
         return future
@@ -267,7 +269,7 @@ class RunLedger:
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
         sealer = self._database.sealer
-        append(connection, sealer, [run_event(self.start, status, steps=self._history.spans())])
+        append(connection, sealer, [run_event(self.start, status, lease=lease.number, steps=self._history.spans())])
         known = set(self.urls)
         has_read(connection, sealer, self.start, taints, [url for url in urls if url not in known])
         self.status, self._is_given_up = status, True
@@ -275,13 +277,15 @@ class RunLedger:
     # -- how --------------------------------------------------------------------------------------------------------
 
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
-        return self._database.run(job, self._refuse_lost_lease)
+        return self._database.run(job, self._refuse_lost_lease, locks=(self.run_id, self.start.conversation))
 
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None:
             records = [self._lease_record(time.time()), *records]
             otherwise = None if future is None else partial(answer_despite_loss, self.run_id, answer)
-            self._database.put(Work(future=future, records=records, answer=answer, otherwise=otherwise))
+            locks = (self.run_id,)
+            work = Work(future=future, records=records, answer=answer, otherwise=otherwise, locks=locks)
+            self._database.put(work)
         elif future is not None:
             future.set_result(answer)
 
@@ -333,7 +337,12 @@ class RunLedger:
             self._check_lease(connection)
             change = update(RUNS).where(RUNS.c.run_id == self.run_id)
             connection.execute(change.values(status="diverged", divergence=sealed))
-            append(connection, self._database.sealer, [run_event(self.start, "diverged", step=step.key)])
+            append(
+                connection,
+                self._database.sealer,
+                [run_event(self.start, "diverged", lease=self._require_lease().number, step=step.key)],
+            )
 
-        self._database.put(Work(future=None, job=job, otherwise=partial(answer_despite_loss, self.run_id, None)))
+        otherwise = partial(answer_despite_loss, self.run_id, None)
+        self._database.put(Work(future=None, job=job, otherwise=otherwise, locks=(self.run_id,)))
         return failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -19,14 +19,15 @@ from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
 from toolwire.journal.database.sealing import Sealer, key_of
-from toolwire.journal.database.tables import META
+from toolwire.journal.database.tables import META, OWNERS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
-from toolwire.journal.ledger.leases import LeaseRenewal, Owner, leave, renew
-from toolwire.journal.log.chain import LogRows, begin_chain
-from toolwire.journal.log.following import Poller
-from toolwire.journal.log.rows import newest
+from toolwire.journal.ledger.leases import LeaseRenewal, Owner, leave, living_holder, renew
+from toolwire.journal.log.chain import CHAIN, Chain, LogRows
+from toolwire.journal.log.following import Tail
+from toolwire.journal.log.heads import first_head_row
+from toolwire.journal.log.text_search import TextIndex
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -63,20 +64,26 @@ class Database:
             self._file = file_of(self._engine)
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
-            self.writer = Writer(engine_for_writes(self._engine))
+            self._chain = Chain(self.sealer, None if location.path is not None else OwnerOfChain(self))
+            self.writer = Writer(engine_for_writes(self._engine).execution_options(**{CHAIN: self._chain}))
             self._conversations = HeldConversations(self.owner, self.sealer, self.run)
             self._renewal = LeaseRenewal(self._renew)
-            self.poller = Poller(lambda: self.read(newest))
-            """Wakes those who follow the log."""
+            self.tail = Tail(self.read_one_state)
+            """Reads new rows for those who follow the log."""
+            self.text_index = TextIndex(self._engine, self.run)
             if location.path is not None:
                 GATE.add(self)
 
     def run(
-        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
+        self,
+        job: Callable[[Connection], T],
+        otherwise: Callable[[Connection, Exception], T] | None = None,
+        *,
+        locks: Collection[str] = (),
     ) -> Future[T]:
-        """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise`."""
+        """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise` and `locks`."""
         future = RecordFuture[T]()
-        self.writer.put(Work(future=future, job=job, otherwise=otherwise))
+        self.writer.put(Work(future=future, job=job, otherwise=otherwise, locks=locks))
         return future
 
     def put(self, work: Work) -> None:
@@ -106,20 +113,25 @@ class Database:
         except PoolTimeout as error:
             raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
 
+    def read_one_state(self, job: Callable[[Connection], T]) -> T:
+        """Runs a reading job that sees one snapshot of the database."""
+        return self.read(job, is_one_state=True)
+
     def hold(self, run_id: str, ledger: T) -> T:
         """Registers the ledger of a run and returns it. The process renews the lease as long as the ledger exists."""
-        self._begin_renewal()
+        self.begin_renewal()
         self.held[run_id] = ledger
         return ledger
 
     def hold_conversation(self, conversation: str, caller: Caller) -> Future[ConversationLease]:
         """Takes the lease of a conversation; see `Store.hold_conversation`. It is renewed as those of runs are."""
-        self._begin_renewal()
+        self.begin_renewal()
         return self._conversations.hold(conversation, caller, time.time())
 
     def close(self) -> None:
         """Writes the queued work, releases the runs and conversations of this process, and closes the database."""
         self._renewal.stop()
+        self.text_index.stop()
         if self._has_held:
             self.run(self._leave)
         self.writer.close()
@@ -173,24 +185,44 @@ class Database:
         check = sealer.mac(_KEY_CHECK)
         if kept is None:
             with engine_for_writes(self._engine).begin() as connection:
-                rows = [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)]
+                rows = [{"name": _KEY_CHECK, "value": check}, first_head_row(sealer)]
                 connection.execute(insert_new(connection, META), rows)
                 kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
         if kept != check:
             raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
         return sealer
 
-    def _begin_renewal(self) -> None:
+    def begin_renewal(self) -> None:
+        """Renews the leases of this process from now on."""
         self._has_held = True
         self._renewal.start()
 
     def _renew(self) -> None:
-        if self.held or self._conversations:
+        if self.held or self._conversations or self._chain.is_held:
             with self._gate, engine_for_writes(self._engine).begin() as connection:
                 renew(connection, self.owner, time.time())
         self._conversations.free_the_rest()
 
     def _leave(self, connection: Connection) -> None:
-        # First, because a transaction that locks a conversation locks the log's head before all else.
         self._conversations.leave(connection)
         leave(connection, self.owner)
+        self._chain.release(connection)
+
+
+class OwnerOfChain:
+    """This opening of a store as the holder of its chain of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.name = str(database.owner)
+        """The text that names it in a head."""
+
+    def hold(self, connection: Connection) -> None:
+        """Writes the row by which this process is known to be alive, and renews it from now on."""
+        renew(connection, self._database.owner, time.time())
+        self._database.begin_renewal()
+
+    def is_alive(self, connection: Connection, name: str) -> bool:
+        """True if the opening of that name may still be at work."""
+        until = connection.execute(select(OWNERS.c.alive_until).where(OWNERS.c.owner == name)).scalar()
+        return bool(living_holder(name, lease_until=0.0, alive_until=until, now=time.time()))

@@ -1,71 +1,144 @@
-"""The hash chain of the log, which reveals changes: each row's hash covers the row before, and the head is signed.
+"""The hash chains of the log, which reveal changes: each row's hash covers the row before, and each head is signed.
 
-It cannot detect that the whole database was restored to an earlier state.
+They cannot detect that the whole database was restored to an earlier state.
+
+In PostgreSQL each open store appends to a chain of its own, so that processes do not wait for each other. A chain is
+taken with the first row, never for reading, and used again when its process has ended. SQLite has one writer at a time
+anyway: two processes wrote as many runs a second with a chain for each as with one. So all append to chain 0 there.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, exists, func, select, text
 
 from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import LOG, META, clear_text
+from toolwire.journal.database.tables import CALLS_AND_REQUESTS, LOG, clear_text
+from toolwire.journal.log.heads import (
+    Head,
+    chain_of,
+    keep_head,
+    lock_head,
+    new_head,
+    read_heads,
+    replace_head,
+)
 from toolwire.journal.log.redaction import redact
 
-HEAD = "log_head"
-GENESIS = "0" * 64
-_READ_AT_ONCE = 1000
 ROWS_AT_ONCE = 16
 """Rows in one statement: a turn of one call has two, and each number of rows is a statement that the driver keeps."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """The two ends of the chain."""
-
-    seq: int = 0
-    """Number of the last row."""
-    hash: str = GENESIS
-    """Hash of the last row."""
-    pruned: int = 0
-    """Number of the last pruned row; the log begins after it."""
-    pruned_hash: str = GENESIS
-    """Hash of the last pruned row."""
-    is_broken: bool = False
-    """True once the signature did not match. Later appends do not repair it."""
+CHAIN = "toolwire_chain"
+"""The execution option of an engine that holds the `Chain` of its store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogCheck:
-    """The result of `Store.verify`.
-
-    Attributes:
-        rows: Number of rows that were intact before the check ended.
-        bad_seq: The first row that was changed, is missing or was put in; None if the chain is intact.
-        problem: A description of that fault; empty if the chain is intact.
-        missing: Runs and steps that the log mentions and the store no longer has, at most 100.
-        unlogged: Runs and steps of the store that the log does not mention, at most 100. The log was cut there.
-    """
-
-    rows: int
-    bad_seq: int | None
-    problem: str
-    missing: tuple[str, ...] = ()
-    unlogged: tuple[str, ...] = ()
+class ChainHolder(Protocol):
+    """The opening of a store, as the holder of a chain."""
 
     @property
-    def is_whole(self) -> bool:
-        """True if the log is intact, and log and store have the same runs and steps."""
-        return self.bad_seq is None and not self.missing and not self.unlogged
+    def name(self) -> str:
+        """The text that names it in a head."""
+        ...
+
+    def hold(self, connection: Connection) -> None:
+        """Records that it is alive, inside the caller's transaction, and goes on to do so."""
+        ...
+
+    def is_alive(self, connection: Connection, name: str) -> bool:
+        """True if the holder of that name may still be at work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LastHead:
+    """The head that this opening wrote last. If its transaction was rolled back, the store has another."""
+
+    head: Head
+    value: bytes
+
+
+class Chain:
+    """Appends rows to the chain of one open store. Used by one thread at a time."""
+
+    def __init__(self, sealer: Sealer, holder: ChainHolder | None = None) -> None:
+        """Without a holder it appends to chain 0, as all others do."""
+        self._sealer = sealer
+        self._holder = holder
+        self._number: int | None = None if holder is not None else 0
+        self._last: _LastHead | None = None
+
+    def append(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Appends the rows, inside the caller's transaction."""
+        drafts = [_draft(row) for row in rows]
+        if (last := self._last) is not None:
+            head, written = _link(last.head, drafts)
+            value = replace_head(connection, self._sealer, last.value, head)
+            if value is not None:
+                self._last = _LastHead(head=head, value=value)
+                _insert_rows(connection, written)
+                return
+        # The first rows, or another process wrote this head, or a transaction of this process was rolled back.
+        head, written = _link(self._lock(connection), drafts)
+        self._last = _LastHead(head=head, value=keep_head(connection, self._sealer, head))
+        _insert_rows(connection, written)
+
+    def release(self, connection: Connection) -> None:
+        """Frees the chain for another process."""
+        if self._holder is None or self._number is None:
+            return
+        stored = lock_head(connection, self._sealer, self._number)
+        if self._is_held(stored.head):
+            keep_head(connection, self._sealer, replace(stored.head, owner=""))
+        self._number = self._last = None
+
+    @property
+    def is_held(self) -> bool:
+        """True if this opening has a chain of its own."""
+        return self._holder is not None and self._number is not None
+
+    def _lock(self, connection: Connection) -> Head:
+        if self._number is not None:
+            stored = lock_head(connection, self._sealer, self._number)
+            # A transaction that took the chain may have been rolled back.
+            is_there = self._holder is None or stored.value is not None
+            if is_there and (stored.head.is_broken or self._is_held(stored.head)):
+                return stored.head
+        return self._take(connection)
+
+    def _is_held(self, head: Head) -> bool:
+        return self._holder is None or head.owner == self._holder.name
+
+    def _take(self, connection: Connection) -> Head:
+        """Takes a free chain or begins one. The head of chain 0, which names it, lets one process do so at a time."""
+        assert self._holder is not None
+        first = lock_head(connection, self._sealer).head
+        head = replace(self._find_free(connection, first), owner=self._holder.name)
+        self._holder.hold(connection)
+        keep_head(connection, self._sealer, head)
+        chains = {**first.chains, str(head.chain): head.seq}
+        keep_head(connection, self._sealer, replace(first, chains=chains))
+        self._number = head.chain
+        return head
+
+    def _find_free(self, connection: Connection, first: Head) -> Head:
+        assert self._holder is not None
+        heads = read_heads(connection, self._sealer)
+        for number, head in heads.items():
+            if not number or head.is_broken or (head.owner and self._holder.is_alive(connection, head.owner)):
+                continue
+            # The last transaction of a holder that died may still be under way at the server, or rows are pruned.
+            if lock_head(connection, self._sealer, number, is_patient=False).head == head:
+                return head
+        last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
+        return new_head(max(*heads, *map(int, first.chains), chain_of(last)) + 1)
 
 
 class LogRows:
@@ -88,11 +161,10 @@ class LogRows:
 
 
 class LogEnd:
-    """The end of the log in one transaction: the head is read once, and the new rows are written with it once."""
+    """The new rows of one transaction. They are appended just before its commit, so no other lock is taken after."""
 
     def __init__(self) -> None:
         self._rows: list[Mapping[str, Any]] = []
-        self._head: Head | None = None
         self._sealer: Sealer | None = None
 
     def has(self, row: Mapping[str, Any]) -> bool:
@@ -104,84 +176,58 @@ class LogEnd:
         self._rows += rows
         self._sealer = sealer
 
-    def lock(self, connection: Connection, sealer: Sealer) -> Head:
-        """Returns the head before the new rows, and locks it until the end of the transaction."""
-        if self._head is None:
-            self._head = _read_locked(connection, sealer)
-        return self._head
-
-    def keep(self, sealer: Sealer, head: Head) -> None:
-        """Replaces the head before the new rows."""
-        self._head, self._sealer = head, sealer
-
-    def write_rows(self, connection: Connection) -> None:
-        """Writes the rows so far. The head goes on behind them."""
-        rows, self._rows = self._rows, []
-        if not rows or self._sealer is None:
-            return
-        head = self.lock(connection, self._sealer)
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            values: list[Any] = []
-            for row in rows[start : start + ROWS_AT_ONCE]:
-                entry = redact(row["entry"])
-                columns = {
-                    "seq": head.seq + 1,
-                    "at": float(row["at"]),
-                    "kind": row["kind"],
-                    **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
-                    "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
-                    **{name: _clear_name(row.get(name, "")) for name in WHOSE},
-                }
-                head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
-                values += (*columns.values(), head.hash, *column_values(row["kind"], entry).values())
-            run_statement(connection, _insert(len(values) // len(_WRITTEN)), *values)
-        self._head = head
-
     def write(self, connection: Connection) -> None:
-        """Writes the rows, and the head if it was changed."""
-        self.write_rows(connection)
-        if self._sealer is not None and self._head is not None:
-            _write_head(connection, self._sealer, self._head)
+        """Writes the rows so far."""
+        rows, self._rows = self._rows, []
+        if rows and self._sealer is not None:
+            chain = connection.get_execution_options().get(CHAIN)
+            (chain if isinstance(chain, Chain) else Chain(self._sealer)).append(connection, rows)
 
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Appends rows to the chain, at the end of the writer's transaction. The writing thread redacts them."""
+    """Appends rows to the chain of the connection's store, at the end of the writer's transaction."""
     gathered(connection, LogEnd).append(sealer, rows)
 
 
-def begin_chain(sealer: Sealer) -> dict[str, Any]:
-    """Returns the row of `meta` that holds the head of an empty log."""
-    return {"name": HEAD, "value": _sign_head(sealer, Head())}
+def write_rows(connection: Connection) -> None:
+    """Writes the new rows of the writer's transaction before its end."""
+    gathered(connection, LogEnd).write(connection)
 
 
-def verify(connection: Connection, sealer: Sealer) -> LogCheck:
-    """Checks the whole log."""
-    head = read_head(connection, sealer)
-    query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
-    with connection.execute(query) as found:
-        return _check_rows(head, (dict(row.items()) for row in found.mappings()))
+def _draft(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the columns of a row but its number and its hash."""
+    entry = redact(row["entry"])
+    return {
+        "at": float(row["at"]),
+        "kind": row["kind"],
+        **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
+        "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
+        **{name: _clear_name(row.get(name, "")) for name in WHOSE},
+        **column_values(row["kind"], entry),
+    }
 
 
-def _check_rows(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
-    expected, before, rows = head.pruned + 1, head.pruned_hash, 0
-    for row in found:
-        if row["seq"] != expected:
-            is_missing = row["seq"] > expected
-            return _bad(rows, min(expected, row["seq"]), "it is missing" if is_missing else "it was put in")
-        before = _hash(before, row)
-        if row["hash"] != before:
-            return _bad(rows, expected, "it was changed or moved")
-        entry = entry_of(row["entry"])
-        if entry is None:
-            return _bad(rows, expected, "its entry is not JSON")
-        if any(row[name] != value for name, value in column_values(row["kind"], entry).items()):
-            return _bad(rows, expected, "its parent or its duration was changed")
-        rows, expected = rows + 1, expected + 1
-    if expected <= head.seq:
-        return _bad(rows, expected, "it is missing, and so are all entries after it")
-    if expected > head.seq + 1 or before != head.hash or head.is_broken:
-        return _bad(rows, min(expected - 1, head.seq + 1), "the end of the log is not the one that was signed")
-    return LogCheck(rows=rows, bad_seq=None, problem="")
+def _link(head: Head, drafts: Sequence[Mapping[str, Any]]) -> tuple[Head, list[dict[str, Any]]]:
+    """Numbers the rows after the head, and returns the new head with them."""
+    written: list[dict[str, Any]] = []
+    for draft in drafts:
+        columns = {"seq": head.seq + 1, **draft}
+        head = replace(head, seq=columns["seq"], hash=row_hash(head.hash, columns))
+        written.append({**columns, "hash": head.hash})
+    return head, written
+
+
+def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        run_statement(connection, _insert(len(some)), *(row[name] for row in some for name in _WRITTEN))
+
+
+@cache
+def _insert(count: int) -> str:
+    """Returns the statement that inserts so many rows."""
+    row = f"({', '.join('?' * len(_WRITTEN))})"
+    return f"INSERT INTO log ({', '.join(_WRITTEN)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - names and marks only
 
 
 def entry_of(written: str) -> Mapping[str, Any] | None:
@@ -219,88 +265,14 @@ _COLUMNS = (*_FIRST_COLUMNS, *WHOSE)
 _WRITTEN = (*_COLUMNS, "hash", "parent", "duration_s")
 
 
-def _hash(before: str, columns: Mapping[str, Any]) -> str:
+def row_hash(before: str, columns: Mapping[str, Any]) -> str:
+    """Returns the hash of a row, which covers the hash of the row before."""
     # A row of the first schema has no value in these columns. If some are removed from a later row, its hash changes.
     is_first = all(columns[name] is None for name in WHOSE)
     row = json.dumps([columns[name] for name in (_FIRST_COLUMNS if is_first else _COLUMNS)], separators=(",", ":"))
     return sha256(f"{before}\n{row}".encode()).hexdigest()
 
 
-def _is_among(rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any]) -> bool:
-    return any(all(one[name] == row[name] for name in _SAME) for one in rows)
-
-
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
-    same = exists().where(*(LOG.c[name] == str(redact(row[name])) for name in _SAME))
+    same = exists().where(text(CALLS_AND_REQUESTS), *(LOG.c[name] == str(redact(row[name])) for name in _SAME))
     return bool(connection.execute(select(same)).scalar())
-
-
-def read_head(connection: Connection, sealer: Sealer) -> Head:
-    """Returns the head, without a lock."""
-    return _parse_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
-
-
-def lock_head(connection: Connection, sealer: Sealer) -> Head:
-    """Returns the head and locks it until the end of the writer's transaction."""
-    return gathered(connection, LogEnd).lock(connection, sealer)
-
-
-def lock_end(connection: Connection, sealer: Sealer) -> Head:
-    """Returns the head behind all rows of the log, those of this transaction too, and locks it as `lock_head`."""
-    gathered(connection, LogEnd).write_rows(connection)
-    return lock_head(connection, sealer)
-
-
-def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
-    """Replaces the head, at the end of the writer's transaction."""
-    gathered(connection, LogEnd).keep(sealer, head)
-
-
-def _read_locked(connection: Connection, sealer: Sealer) -> Head:
-    query = _LOCK_HEAD if connection.dialect.name == "postgresql" else _READ_HEAD
-    row = run_statement(connection, query, HEAD).fetchone()
-    head = _parse_head(sealer, None if row is None else row[0])
-    if not head.is_broken:
-        return head
-    last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
-    return replace(head, seq=max(head.seq, last))
-
-
-def _write_head(connection: Connection, sealer: Sealer, head: Head) -> None:
-    """Signs the head and replaces the one in the store."""
-    run_statement(connection, _WRITE_HEAD, HEAD, _sign_head(sealer, head))
-
-
-_READ_HEAD = "SELECT value FROM meta WHERE name = ?"
-_LOCK_HEAD = f"{_READ_HEAD} FOR UPDATE"
-_WRITE_HEAD = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-
-
-@cache
-def _insert(count: int) -> str:
-    """Returns the statement that inserts so many rows."""
-    row = f"({', '.join('?' * len(_WRITTEN))})"
-    return f"INSERT INTO log ({', '.join(_WRITTEN)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - names and marks only
-
-
-def _parse_head(sealer: Sealer, value: bytes | None) -> Head:
-    try:
-        form = json.loads(value or b"")
-        signature = bytes.fromhex(form.pop("mac"))
-        head = Head(**form)
-    except (ValueError, TypeError, LookupError):
-        return Head(is_broken=True)
-    return head if hmac.compare_digest(signature, _mac(sealer, head)) else replace(head, is_broken=True)
-
-
-def _sign_head(sealer: Sealer, head: Head) -> bytes:
-    form = {name: getattr(head, name) for name in ("seq", "hash", "pruned", "pruned_hash", "is_broken")}
-    return json.dumps({**form, "mac": _mac(sealer, head).hex()}).encode()
-
-
-def _mac(sealer: Sealer, head: Head) -> bytes:
-    return sealer.mac(HEAD, str(head.seq), head.hash, str(head.pruned), head.pruned_hash, str(head.is_broken))
-
-
-def _bad(rows: int, seq: int, problem: str) -> LogCheck:
-    return LogCheck(rows=rows, bad_seq=seq, problem=problem)

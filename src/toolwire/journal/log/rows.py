@@ -1,18 +1,21 @@
-"""Reads the durable log: rows by filter, and their number."""
+"""Reads the durable log: rows by filter, in pages by time, and their number."""
 
 from __future__ import annotations
 
+import heapq
 import json
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, or_, select, text, tuple_
 
-from toolwire.journal.database.tables import LOG
-from toolwire.journal.log.chain import WHOSE
-from toolwire.journal.log.text_search import contains
+from toolwire.journal.database.tables import INNER_CALLS, LOG, OTHER_THAN_CALLS, clear_text
+from toolwire.journal.log.chain import WHOSE, column_values
+from toolwire.journal.log.cursor import Cursor, Ends
+from toolwire.journal.log.heads import before_first, chain_of, last_rows
+from toolwire.journal.log.text_search import contains, find_share
 from toolwire.vocabulary.html_display import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
@@ -20,13 +23,17 @@ RowKind = Literal["call", "request", "decision", "run"]
 resumed, diverged or ended.
 """
 
+ROWS_LISTED = 1_000
+"""Default number of rows in a list: more than a person looks through, and a few megabytes at most as a rule."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRow:
     """One row of the durable log, redacted.
 
     Attributes:
-        seq: Position in the log, from 1 without gaps.
+        seq: Number of the row, unique in the store. It rises without gaps within a chain of the log, and does not say
+            which of two rows came first.
         at: Seconds since the epoch: for a call when it began, else when the event happened.
         kind: The kind of event.
         run_id: The run that the row belongs to.
@@ -40,6 +47,8 @@ class LogRow:
         principal: The person or service for which the call was made; empty if it is unknown.
         agent: The agent that acted for the principal; empty if it is unknown.
         tenant: The organisation of both; empty if it is unknown.
+        cursor: Where a list or a follower goes on after this row, as a text without a meaning of its own: for
+            `Store.log(after=)`, `before=` and `Store.follow(after=)`, in any process.
     """
 
     seq: int
@@ -55,10 +64,24 @@ class LogRow:
     principal: str = ""
     agent: str = ""
     tenant: str = ""
+    cursor: str = field(default="", compare=False)
 
     def _repr_html_(self) -> str:
         """Returns the row as an HTML table, which notebooks show. All texts are escaped."""
-        return html_table([(field.name, getattr(self, field.name)) for field in fields(self)])
+        return html_table([(name, getattr(self, name)) for name in _NAMES])
+
+
+class LogPage(list[LogRow]):
+    """Rows of the log, with what the list leaves out.
+
+    Attributes:
+        more: True if the limit left rows out.
+        searched: The part of the log in which a text was looked for, from 0.0 to 1.0. It is below 1.0 while the log's
+            first index of texts is made.
+    """
+
+    more: bool = False
+    searched: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +89,6 @@ class LogFilter:
     """Selects rows of the durable log. A row must match every field that is set; None sets no condition.
 
     Attributes:
-        after: Only rows with a higher `seq`; 0 means all.
         kind: Only rows of this kind.
         run_id: Only rows of this run.
         tool: Only rows of this tool.
@@ -76,7 +98,6 @@ class LogFilter:
         principal: Only rows of this principal.
         agent: Only rows of this agent.
         tenant: Only rows of this tenant.
-        before: Only rows with a lower `seq`, for the next page of a list that shows the newest rows first.
         until: Only rows before this time, in seconds since the epoch.
         parent: Only calls that this call made: a program, or a tool through its context.
         min_duration_s: Only calls that took at least so many seconds.
@@ -84,7 +105,6 @@ class LogFilter:
             to Z is ignored. See `Store.log` for its cost.
     """
 
-    after: int = 0
     kind: RowKind | None = None
     run_id: str | None = None
     tool: str | None = None
@@ -94,20 +114,76 @@ class LogFilter:
     principal: str | None = None
     agent: str | None = None
     tenant: str | None = None
-    before: int | None = None
     until: float | None = None
     parent: str | None = None
     min_duration_s: float | None = None
     text: str | None = None
 
+    def matches(self, row: LogRow) -> bool:
+        """True if the row has all that is set."""
+        columns = column_values(row.kind, row.entry)
+        took: float | None = columns["duration_s"]
+        names = ((getattr(self, name), getattr(row, name)) for name in ("kind", "run_id", "tool", "status", *WHOSE))
+        return (
+            all(wanted is None or clear_text(str(wanted)) == name for wanted, name in names)
+            and (self.parent is None or clear_text(self.parent) == columns["parent"])
+            and (self.since is None or row.at >= self.since)
+            and (self.until is None or row.at < self.until)
+            and (self.min_duration_s is None or (took is not None and took >= self.min_duration_s))
+            and (self.text is None or json.dumps(self.text)[1:-1].lower() in _entry_text(row).lower())
+        )
 
-def rows(
-    connection: Connection, wanted: LogFilter, *, limit: int | None = None, newest_first: bool = False
-) -> list[LogRow]:
-    """Returns the rows that match. Every value is a parameter of the query, never part of its text."""
-    query = _apply_filter(connection, select(*_SHOWN), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
-    found = connection.execute(query if limit is None else query.limit(limit)).mappings()
-    return [_row_of(dict(row.items())) for row in found]
+
+def page(
+    connection: Connection,
+    wanted: LogFilter,
+    *,
+    limit: int | None,
+    newest_first: bool,
+    after: Cursor | None,
+    before: Cursor | None,
+) -> LogPage:
+    """Returns the rows that match, by time. Every value is a parameter of the query, never part of its text.
+
+    The connection sees one state of the database, so that the cursors know which rows there were.
+    """
+    ends = last_rows(connection)
+    query = _apply_filter(connection, select(*_SHOWN), wanted)
+    if after is not None:
+        query = query.where(tuple_(*after.place) < _PLACE)
+    if before is not None:
+        query = query.where(tuple_(*before.place) > _PLACE)
+    query = query.order_by(LOG.c.at.desc(), LOG.c.seq.desc()) if newest_first else query.order_by(LOG.c.at, LOG.c.seq)
+    found = connection.execute(query if limit is None else query.limit(limit + 1)).mappings().all()
+    rows = LogPage(_row_of(row, end=ends) for row in found[:limit])
+    rows.more = len(rows) < len(found)
+    if wanted.text is not None:
+        rows.searched = find_share(connection, wanted.text)
+    return rows
+
+
+def unseen(connection: Connection, seen: Cursor, wanted: LogFilter, limit: int) -> list[LogRow]:
+    """Returns the next rows up to `seen.end` that its reader has not seen, by time."""
+    ranges = [_between(chain, seen.begin, seq) for chain, seq in seen.end.items()]
+    if not ranges:
+        return []
+    query = _apply_filter(connection, select(*_SHOWN), wanted)
+    query = query.where(or_(*ranges), tuple_(*seen.place) < _PLACE).order_by(LOG.c.at, LOG.c.seq).limit(limit)
+    return [_row_of(row, begin=seen.begin, end=seen.end) for row in connection.execute(query).mappings()]
+
+
+def newer(connection: Connection, begin: Ends, limit: int) -> list[LogRow]:
+    """Returns rows after `begin`, at most `limit` of each chain, those of a chain in its order."""
+    chains: list[Sequence[Mapping[Any, Any]]] = []
+    for chain, last in last_rows(connection).items():
+        if last > begin.get(chain, 0):
+            query = select(*_SHOWN).where(_between(chain, begin, last)).order_by(LOG.c.seq).limit(limit)
+            chains.append([dict(row) for row in connection.execute(query).mappings()])
+    rows: list[LogRow] = []
+    for found in heapq.merge(*chains, key=operator.itemgetter("at")):
+        begin = {**begin, chain_of(found["seq"]): found["seq"]}
+        rows.append(_row_of(found, begin=begin))
+    return rows
 
 
 def count(connection: Connection, wanted: LogFilter) -> int:
@@ -115,44 +191,49 @@ def count(connection: Connection, wanted: LogFilter) -> int:
     return connection.execute(_apply_filter(connection, select(func.count()).select_from(LOG), wanted)).scalar_one()
 
 
-def newest(connection: Connection) -> int:
-    """Returns the number of the last row; 0 for an empty log."""
-    return connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
-
-
 def tree(connection: Connection, run_id: str) -> list[LogRow]:
-    """Returns the rows of a run and of all calls that its programs made, in the order of the log."""
-    found = {row.seq: row for row in rows(connection, LogFilter(run_id=run_id))}
+    """Returns the rows of a run and of all calls that its programs made, by time."""
+    ends = last_rows(connection)
+    own = select(*_SHOWN).where(LOG.c.run_id == run_id)
+    found = {row["seq"]: row for row in connection.execute(own).mappings()}
+    parents = [row["subject"] for row in found.values() if row["kind"] == "call"]
     # The parent may not have ended: while a program waits, only the calls that it made have rows. "0" follows "/".
-    below = connection.execute(_CHILDREN.where(LOG.c.parent > f"{run_id}/", LOG.c.parent < f"{run_id}0"))
-    new = [row for one in below.mappings() if (row := _row_of(dict(one.items()))).seq not in found]
-    parents = [row.subject for row in found.values() if row.kind == "call"]
-    while new or parents:
-        found.update({row.seq: row for row in new})
-        parents += [row.subject for row in new]
+    below = _CHILDREN.where(LOG.c.parent > f"{run_id}/", LOG.c.parent < f"{run_id}0")
+    while True:
+        new = [row for row in connection.execute(below).mappings() if row["seq"] not in found]
+        found.update((row["seq"], row) for row in new)
+        parents += [row["subject"] for row in new]
         some, parents = parents[:_PARENTS_AT_ONCE], parents[_PARENTS_AT_ONCE:]
-        below = connection.execute(_CHILDREN.where(LOG.c.parent.in_(some)))
-        new = [row for one in below.mappings() if (row := _row_of(dict(one.items()))).seq not in found]
-    return [found[seq] for seq in sorted(found)]
+        if not some:
+            rows = [_row_of(row, end=ends) for row in found.values()]
+            return sorted(rows, key=operator.attrgetter("at", "seq"))
+        below = _CHILDREN.where(LOG.c.parent.in_(some))
 
 
-_SHOWN = [LOG.c[field.name] for field in fields(LogRow)]
-_CHILDREN = select(*_SHOWN).where(LOG.c.kind == "call")
+_NAMES = [one.name for one in fields(LogRow) if one.name != "cursor"]
+_SHOWN = [LOG.c[name] for name in _NAMES]
+_PLACE = tuple_(LOG.c.at, LOG.c.seq)
+_CHILDREN = select(*_SHOWN).where(text(INNER_CALLS))
 _PARENTS_AT_ONCE = 500
 """Calls in one query for the calls that they made."""
 
 
+def _between(chain: int, begin: Ends, last: int) -> Any:
+    return and_(LOG.c.seq > begin.get(chain, before_first(chain)), LOG.c.seq <= last)
+
+
 def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:
-    if wanted.after:
-        query = query.where(LOG.c.seq > wanted.after)
     for name in ("kind", "run_id", "tool", "status", "parent", *WHOSE):
         value = getattr(wanted, name)
         if value is not None:
             query = query.where(LOG.c[name] == value)
+    if wanted.kind is not None and wanted.kind != "call":
+        query = query.where(text(OTHER_THAN_CALLS))
+    if wanted.parent:
+        query = query.where(text(INNER_CALLS))
     for column, compare, value in (
         (LOG.c.at, operator.ge, wanted.since),
         (LOG.c.at, operator.lt, wanted.until),
-        (LOG.c.seq, operator.lt, wanted.before),
         (LOG.c.duration_s, operator.ge, wanted.min_duration_s),
     ):
         if value is not None:
@@ -160,6 +241,12 @@ def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:
     return query if wanted.text is None else query.where(contains(connection, wanted.text))
 
 
-def _row_of(found: dict[Any, Any]) -> LogRow:
-    whose: dict[str, Any] = {name: found[name] or "" for name in WHOSE}
-    return LogRow(**{**found, **whose, "entry": json.loads(found["entry"])})
+def _row_of(found: Mapping[Any, Any], *, begin: Ends | None = None, end: Ends | None = None) -> LogRow:
+    row = dict(found)
+    cursor = Cursor(place=(row["at"], row["seq"]), begin=begin or {}, end=end or {})
+    whose: dict[str, Any] = {name: row[name] or "" for name in WHOSE}
+    return LogRow(**{**row, **whose, "entry": json.loads(row["entry"]), "cursor": str(cursor)})
+
+
+def _entry_text(row: LogRow) -> str:
+    return json.dumps(row.entry, sort_keys=True, separators=(",", ":"))
