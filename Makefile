@@ -175,7 +175,7 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 tool-pages: setup  ## the pages of docs/built_in, made from the tools' definitions
 	$(BIN)/python -m tests.documents.built_in_pages
 
-fuzz: setup  ## damaged replies for a minute, lost marks for two, 80,000 native replies in pieces, 40,000 turns for strict providers, arguments made from schemas for ten, damaged frames of programs and mutated schemas for ten, each built-in tool with texts of twenty shapes
+fuzz: setup  ## damaged replies for a minute, lost marks for two, 80,000 native replies in pieces, 40,000 turns for strict providers, arguments made from schemas for ten, damaged frames of programs and mutated schemas for ten, each built-in tool with texts of twenty shapes, damaged stores for two
 	$(BIN)/python -m benchmarks.fuzz
 	$(BIN)/python -m benchmarks.fuzz_marks
 	$(BIN)/python -m benchmarks.fuzz_streams
@@ -184,6 +184,7 @@ fuzz: setup  ## damaged replies for a minute, lost marks for two, 80,000 native 
 	$(BIN)/python -m benchmarks.fuzz_frames
 	$(BIN)/python -m benchmarks.fuzz_schemas
 	$(BIN)/python -m benchmarks.fuzz_tools
+	$(BIN)/python -m benchmarks.fuzz_pages
 
 mutants: setup  ## breaks the source for each of many requirements: a test that claims it must fail; minutes
 	$(BIN)/python -m tests.seeds.mutants

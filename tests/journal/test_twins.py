@@ -15,8 +15,8 @@ from tests.patience import PATIENCE_S
 from toolwire import Caller, DecisionRefused, DocumentChanged, Session, Store
 from toolwire.journal.twins import async_twin
 
-DO_NOT_WAIT = {"follow", "tell"}
-"""`follow` gives an iterator, and `tell` writes later."""
+DO_NOT_WAIT = {"clock", "follow", "tell"}
+"""`clock` asks no server, `follow` gives an iterator, and `tell` writes later."""
 
 
 def blocking_methods() -> set[str]:

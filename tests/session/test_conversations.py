@@ -30,8 +30,9 @@ from tests.session.saved import FOLDERS, KEY
 from tests.session.till import Till, calls, texts
 from toolwire import ConfigurationError, Session, Store, ToolRegistry, ToolSpec
 from toolwire.journal.conversation_info import NAME_LIMIT
+from toolwire.journal.database.location import LEASE_S
 from toolwire.journal.database.tables import RUNS
-from toolwire.journal.ledger.leases import LEASE_S, Owner, renew
+from toolwire.journal.ledger.leases import Owner, renew
 from toolwire.journal.run import RunStart
 from toolwire.journal.store_conversations import DOCUMENT_LIMIT_BYTES
 from toolwire.log import LogFilter
@@ -284,7 +285,7 @@ async def test_a_process_on_another_host_keeps_its_conversation_by_the_one_row_t
         # Its last record is old, because its tool takes long.
         values = {"owner": str(far), "lease_until": now - 1}
         connection.execute(update(RUNS).where(RUNS.c.run_id == "r_far").values(values))
-        renew(connection, far, now if is_renewed else now - 2 * LEASE_S)
+        renew(connection, far, now, lease_until=now + LEASE_S if is_renewed else now - LEASE_S)
 
     kept._database.run(work_far_away).result(PATIENCE_S)
     till = Till()

@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from tests.session.till import Till, calls, program
 from toolwire import Decision
+from toolwire.journal.database.server_clock import ServerClock
 from toolwire.journal.database.tables import REQUESTS
 from toolwire.journal.store import Store
 from toolwire.permission.approval import REQUEST_LIFE_S, DecisionRefused
@@ -30,11 +31,12 @@ print(price("bread"))
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Puts the clock of this process forward."""
+    """Puts the clocks of this process and of the database's server forward."""
     now = time.time
 
     def put_forward(seconds: float) -> None:
         monkeypatch.setattr(time, "time", lambda: now() + seconds)
+        monkeypatch.setattr(ServerClock, "__call__", lambda _: now() + seconds)
 
     return put_forward
 

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import update
 
+from tests.journal.world import done
 from tests.session.test_suspended import waiting
 from tests.session.till import Till, calls, program
 from toolwire import ApprovalRequest, Caller, Decision, DecisionRefused, Policy, Session, ToolSpec, Turn
 from toolwire.approvals import Decider, rule_for
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.database.tables import RULES
+from toolwire.journal.store import Store
 from toolwire.permission.rule import RuleScope
 from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
@@ -58,6 +63,46 @@ async def test_a_rule_for_the_workspace_is_of_one_principal_and_tenant(store: Ru
         assert (len(waiting(turn)), till.paid) == (1, [5]), other
     turn = await till.session(store, caller=ANN).turn(calls(PAY))
     assert (turn.suspended, till.paid) == (None, [5, 5])
+
+
+@pytest.mark.threat(9)
+async def test_a_turn_has_the_rules_of_its_caller_alone(store: RunStore) -> None:
+    till = Till()
+    await always(till, store, "workspace", caller=ANN)
+    for caller in OTHERS:
+        turn = await till.session(store).turn(calls(PAY), caller=caller)
+        assert (len(waiting(turn)), till.paid) == (1, [5]), caller
+    session = till.session(store, caller=OTHERS[0])
+    for paid in (2, 3):
+        turn = await session.turn(calls(PAY), caller=ANN)
+        assert (turn.suspended, till.paid) == (None, [5] * paid)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
+async def test_a_session_opens_the_rules_of_its_caller_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    till, opened, open_it = Till(), list[str](), Sealer.open
+    run_id = (await always(till, store, "run", caller=ANN)).run_id
+    for caller in (ANN, *OTHERS):
+        await always(till, store, "workspace", caller=caller)
+
+    def note(sealer: Sealer, sealed: bytes, *place: str) -> bytes:
+        opened.append(place[0])
+        return open_it(sealer, sealed, *place)
+
+    def read(*run_ids: str) -> list[str]:
+        opened.clear()
+        till.session(store, caller=ANN)._restore_rules(run_ids)
+        return sorted(opened)
+
+    monkeypatch.setattr(Sealer, "open", note)
+    # One for the session, and one for the runs of an agent.
+    assert read() == ["decisions", "decisions", "requests", "requests"]
+    assert read(run_id) == ["decisions", *["decisions"] * 2, "requests", *["requests"] * 2]
+    # The control: of the rules of older stores, only the sealed ones say whose they are.
+    done(store._database.run(lambda connection: connection.execute(update(RULES).values(scope=None))))
+    assert read().count("decisions") == 2 * len([ANN, *OTHERS, ANN])
+    turn = await till.session(store, caller=ANN).turn(calls(PAY))
+    assert turn.suspended is None
 
 
 @pytest.mark.threat(9)

@@ -62,7 +62,7 @@ def _wait_for_ever() -> None:
     toolwire.session.runs.resume.RUN_LIFE_S = toolwire.invocation.ask.REQUEST_LIFE_S = FOR_EVER_S
     # An unknown host and an expired lease: a session that opens the store can take the crashed run.
     toolwire.journal.ledger.leases.this_host = lambda: "elsewhere - -"
-    toolwire.journal.store.LEASE_S = -FOR_EVER_S
+    toolwire.journal.ledger.store_database.Database.lease_until = lambda _: 0.0
 
 
 def _crash(path: str) -> None:

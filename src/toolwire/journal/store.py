@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from concurrent.futures import Future
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal.conversation_info import check_name
-from toolwire.journal.database.location import READERS, Location, location_of
+from toolwire.journal.database.location import LEASE_S, READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import insert_run, join_conversation
@@ -63,7 +62,15 @@ class Store(StoreLog, Conversations):
         self._is_closed = False
 
     @classmethod
-    def open(cls, url: str, *, key: bytes | None = None, prepared: bool = True, pool_size: int = READERS + 1) -> Store:
+    def open(
+        cls,
+        url: str,
+        *,
+        key: bytes | None = None,
+        prepared: bool = True,
+        pool_size: int = READERS + 1,
+        lease_s: float = LEASE_S,
+    ) -> Store:
         """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
 
         Creates or upgrades it if necessary.
@@ -77,30 +84,40 @@ class Store(StoreLog, Conversations):
         `pool_size` is the number of connections that this process may have open, at least 2. All its stores of one URL
         share them.
 
+        `lease_s` is the number of seconds without a renewal after which processes on other hosts take this process for
+        dead and may continue its runs, 4 to 3,600. Leases are renewed four times in that time. A process on the same
+        host is looked for instead. On PostgreSQL the server's clock counts, not that of a host.
+
         Raises:
-            ConfigurationError: The URL, the key or `pool_size` is invalid, or this process has the store open with
-                other values of `prepared` and `pool_size`.
+            ConfigurationError: The URL, the key, `pool_size` or `lease_s` is invalid, or this process has the store
+                open with other values of `prepared`, `pool_size` and `lease_s`.
             StoreUnavailable: The store cannot be reached, is damaged, or was written with another key.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
-        location = location_of(url, prepared=prepared, pool_size=pool_size)
+        location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         store = cls(location, key, default_runtime())
         if (found := store._database.location) != location:
             raise ConfigurationError(
-                f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size} in "
-                "this process: open it with these values, or pass the store that is open"
+                f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size}, "
+                f"lease_s={found.lease_s:g} in this process: open it with these values, or pass the store that is open"
             )
         store._database.handles.add(store)
         return store
 
     @classmethod
     async def aopen(
-        cls, url: str, *, key: bytes | None = None, prepared: bool = True, pool_size: int = READERS + 1
+        cls,
+        url: str,
+        *,
+        key: bytes | None = None,
+        prepared: bool = True,
+        pool_size: int = READERS + 1,
+        lease_s: float = LEASE_S,
     ) -> Store:
         """Works as `open`, and waits in a thread: it does not block the event loop."""
-        return await asyncio.to_thread(cls.open, url, key=key, prepared=prepared, pool_size=pool_size)
+        return await asyncio.to_thread(cls.open, url, key=key, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
 
     def __repr__(self) -> str:
         return f"<Store {self.url!r}{' closed' if self._is_closed else ''}>"
@@ -113,7 +130,8 @@ class Store(StoreLog, Conversations):
         The future raises `DecisionRefused`: `run_busy` if the id exists, `conversation_busy` while another process
         works on the conversation, or `not_permitted` if the conversation is another principal's.
         """
-        database, now = self._database, time.time()
+        database = self._database
+        now, lease_until = database.clock(), database.lease_until()
         lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
 
         def seal_start(start: RunStart) -> bytes:
@@ -126,7 +144,7 @@ class Store(StoreLog, Conversations):
             start, urls = join_conversation(connection, database.sealer, run, database.owner, now)
             start = with_variables(connection, database.sealer, start)
             sealed = first if start.taints == run.taints else seal_start(start)
-            insert_run(connection, run, lease, sealed, now)
+            insert_run(connection, run, lease, sealed, now, lease_until=lease_until)
             append(connection, database.sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])
             history = ReplayHistory(size=len(sealed))
             if start.variables is not None:
@@ -243,7 +261,11 @@ class Store(StoreLog, Conversations):
 
     def _infos(self, query: Any) -> list[RunInfo]:
         database = self._database
-        return database.read(lambda connection: infos(connection, database, query, time.time()))
+        return database.read(lambda connection: infos(connection, database, query, database.clock()))
+
+    def clock(self) -> float:
+        """Returns the seconds since the epoch by which leases, requests and runs expire: by PostgreSQL's own clock."""
+        return self._database.clock()
 
     @property
     def wire_key(self) -> bytes:
@@ -255,7 +277,9 @@ class Store(StoreLog, Conversations):
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
         """Returns the requests that wait for a person, oldest first; None selects all runs."""
         database = self._database
-        return database.read(lambda connection: approvals.pending(connection, database.sealer, run_id, time.time()))
+        return database.read(
+            lambda connection: approvals.pending(connection, database.sealer, run_id, database.clock())
+        )
 
     apending = async_twin(pending)
 
@@ -284,7 +308,7 @@ class Store(StoreLog, Conversations):
         """
         database = self._database
         return database.run(
-            lambda connection: approvals.decide(connection, database.sealer, request_id, decision),
+            lambda connection: approvals.decide(connection, database.sealer, request_id, decision, database.clock()),
             locks=(request_id,),
         ).result()
 
@@ -297,14 +321,22 @@ class Store(StoreLog, Conversations):
 
     arules = async_twin(rules)
 
-    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
-        """Returns the decisions that carry a rule, each with its request, oldest first; None selects all runs.
+    def decisions_with_rules(
+        self, *run_ids: str, caller: Caller | None = None
+    ) -> list[tuple[ApprovalRequest, Decision]]:
+        """Returns the decisions that carry a rule, each with its request, oldest first.
+
+        They are those of these runs, or without any of all runs. `caller` selects those of these runs, and of other
+        runs only those whose rule is for the workspace and for the principal and tenant of the caller. For rules of
+        older stores that cannot be told, so they are all among them.
 
         A decision whose call has not started is left out: the rule takes effect together with that call, not in place
         of it.
         """
         database = self._database
-        return database.read(lambda connection: approvals.decisions_with_rules(connection, database.sealer, run_id))
+        return database.read(
+            lambda connection: approvals.decisions_with_rules(connection, database.sealer, run_ids, caller)
+        )
 
     adecisions_with_rules = async_twin(decisions_with_rules)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
@@ -78,7 +77,9 @@ class Conversations(ABC):
         if isinstance(cast("object", version), bool) or not isinstance(cast("object", version), int) or version < 0:
             raise ConfigurationError(f"version={version!r}: give the version of the document that you read, or 0")
         parts_of = secrets.token_hex(16) if len(parts) > 1 else ""
-        save = DocumentSave(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
+        save = DocumentSave(
+            conversation=name, version=version + 1, caller=caller, now=database.clock(), parts_of=parts_of
+        )
         return _save(database, save, parts)
 
     asave_document = async_twin(save_document)
@@ -87,8 +88,8 @@ class Conversations(ABC):
         """Holds a conversation over several turns, until its lease is released. A new one belongs to `caller`.
 
         Another hold is refused meanwhile, also in this process. Turns of sessions are as free as without it. The lease
-        ends with its object, with the store and with its process. If the process is on another host, it ends 60 seconds
-        after its last renewal.
+        ends with its object, with the store and with its process. If the process is on another host, it ends `lease_s`
+        seconds (see `open`) after its last renewal.
 
         The future raises `DecisionRefused`: `conversation_busy` while a run holds the conversation, or another process
         works on it, or `not_permitted` if it is another principal's.
@@ -120,7 +121,8 @@ class Conversations(ABC):
         Raises:
             ConfigurationError: The name of the conversation is not valid.
         """
-        database, name, kept, now = self._database, check_name(conversation), frozenset(groups), time.time()
+        database, name, kept = self._database, check_name(conversation), frozenset(groups)
+        now = database.clock()
         return database.run(
             lambda connection: conversations.keep_groups(connection, database.sealer, name, caller, kept, now),
             locks=(name,),

@@ -42,12 +42,20 @@ from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
 from toolwire.session.runs.wire import GivenDecisions
 from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
-from toolwire.session.setup import bind_built_in, choose_protocol, own_scope, prompt_options, scope_with_rules
+from toolwire.session.setup import (
+    bind_built_in,
+    choose_protocol,
+    new_conversation,
+    own_scope,
+    prompt_options,
+    scope_with_rules,
+)
 from toolwire.session.turn import Suspended, Turn, result_for_provider
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.machine.system import call_at_fork
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -55,6 +63,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from toolwire.vocabulary.call_events import ToolEvent
+
+
+_UNNAMED: WeakSet[Session] = WeakSet()
+"""Sessions whose conversation the caller did not name."""
 
 
 class Session(Traceable, Observable):
@@ -123,8 +135,9 @@ class Session(Traceable, Observable):
         others with `search_tools`. `always=()` leaves all to it; None: the registry's setting. `finish` offers a tool
         by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that
         is only calls. `ending_line` adds to native results the line on how to end. `conversation` names what turns of
-        several processes belong to; None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
-        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first.
+        several processes belong to; None: a new id, and after a fork another in the child. The model calls for
+        `caller`, or the toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters are looked
+        up in `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
@@ -136,6 +149,8 @@ class Session(Traceable, Observable):
         bind_built_in(lambda: self._scope, always)
         is_whole, is_new = not isinstance(tools, Toolkit), conversation is None
         self._scope = scope_with_rules(self._scope, policy, permissions or {}, approver, is_whole=is_whole)
+        if is_new:
+            _UNNAMED.add(self)
         bounds = Bounds(limits, min_isolation, modules, variables)
         self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
         self._finish = offer_finish(finish, self._scope)
@@ -274,6 +289,8 @@ class Session(Traceable, Observable):
         if deadline_s is None and events is None and caller is None:
             return await self._read(reply, self._scope)
         async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
+            if self._stored_runs is not None:
+                await self._stored_runs.with_scope(scope).restore_rules_once()
             return await self._read(reply, scope)
 
     async def _turn_below(self, reply: Any, context: CallContext, scope: Scope) -> Turn:
@@ -427,9 +444,18 @@ class Session(Traceable, Observable):
 
     def _open_runs(self, store: RunStore, *, is_new: bool) -> Runs:
         """Records turns and calls in the store, and restores the rules that people kept and the active groups."""
-        self._scope = scope_with_log(self._scope, store)
+        self._scope = replace(scope_with_log(self._scope, store), clock=store.clock)
         passes = Runs(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
         passes.restore_rules()
         if not is_new:
             passes.groups.read(self._scope, self._scope.conversation)
         return passes
+
+
+def _after_fork_in_child() -> None:
+    """Begins a conversation for each session that has one of its own: one process at a time works on a conversation."""
+    for session in list(_UNNAMED):
+        session._scope = replace(session._scope, conversation=new_conversation())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+call_at_fork(after_in_child=_after_fork_in_child)

@@ -78,6 +78,11 @@ def _takes(protocol: CallingProtocol, option: str) -> bool:
     return option in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
+def new_conversation() -> str:
+    """Returns the name of a conversation of a session's own."""
+    return f"c_{secrets.token_hex(_ID_BYTES)}"
+
+
 def own_scope(tools: ToolRegistry | Toolkit | Iterable[object], conversation: str | None) -> tuple[Scope, Watchers]:
     """Returns the scope of the tools in a conversation, and the observers of the session's own; None: a new one.
 
@@ -85,7 +90,7 @@ def own_scope(tools: ToolRegistry | Toolkit | Iterable[object], conversation: st
         ConfigurationError: `tools` are not a list of tools, a registry or a toolkit, or the name is not valid.
     """
     watchers = Watchers()
-    name = f"c_{secrets.token_hex(_ID_BYTES)}" if conversation is None else check_name(conversation)
+    name = new_conversation() if conversation is None else check_name(conversation)
     if isinstance(tools, ToolRegistry | Toolkit):
         # A public name could be hidden by a tool of the same name in a user's subclass.
         scope = tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -145,6 +145,10 @@ class MemoryStore:
             raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
         return self.kept[run_id]
 
+    def clock(self) -> float:
+        """Returns the seconds since the epoch by which requests and runs expire."""
+        return time.time()
+
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
         """Returns the requests that wait for a decision; None selects all runs."""
         return [one for run in self.kept.values() if run_id in (None, run.run_id) for one in run.pending()]
@@ -160,7 +164,7 @@ class MemoryStore:
             if _is_late(asked):
                 raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
             check_authority(asked, decision)
-        filled = replace(decision, request_id=request_id, at=decision.at or time.time())
+        filled = replace(decision, request_id=request_id, at=decision.at or self.clock())
         return self.kept[asked.run_id].decide(asked, filled).result()
 
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
@@ -175,23 +179,33 @@ class MemoryStore:
                 return asked.request, asked.decision
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
 
-    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
-        """Returns the decisions that carry a rule, with their requests; None selects all runs."""
-        return [
-            (asked.request, asked.decision)
+    def decisions_with_rules(
+        self, *run_ids: str, caller: Caller | None = None
+    ) -> list[tuple[ApprovalRequest, Decision]]:
+        """Returns the decisions that carry a rule, with their requests: of these runs, or without any of all runs.
+
+        With `caller`, they are those of these runs, and those for the workspace of the caller's principal and tenant.
+        """
+        found = [
+            (run.run_id, asked.request, asked.decision, asked.decision.remember)
             for run in self.kept.values()
-            if run_id in (None, run.run_id)
             for asked in run.records.requests.values()
             if asked.decision is not None
             and asked.decision.remember is not None
             and (asked.is_used or asked.decision.verdict not in ALLOWING)
         ]
+        return [
+            (request, decision)
+            for run_id, request, decision, rule in found
+            if run_id in run_ids
+            or (caller is None and not run_ids)
+            or (caller is not None and rule.scope == "workspace" and _is_of(request.caller, caller))
+        ]
 
     def active_groups(self, conversation: str, *, caller: Caller) -> frozenset[str]:
         """Returns the tool groups that were active at the end of the conversation's last turn."""
         owner = self._conversations.get(conversation, (caller, set(), {}))[0]
-        is_own = (owner.principal, owner.tenant) == (caller.principal, caller.tenant)
-        return self._groups.get(conversation, frozenset()) if is_own else frozenset()
+        return self._groups.get(conversation, frozenset()) if _is_of(owner, caller) else frozenset()
 
     @done
     def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> None:
@@ -205,7 +219,7 @@ class MemoryStore:
     def _conversation_of(self, name: str, caller: Caller) -> tuple[Caller, set[Label], dict[str, None]]:
         """Returns a conversation. A new one belongs to the caller."""
         found = self._conversations.setdefault(name, (caller, set(), {}))
-        if (found[0].principal, found[0].tenant) != (caller.principal, caller.tenant):
+        if not _is_of(found[0], caller):
             raise DecisionRefused("not_permitted", f"conversation {name!r} is another principal's")
         return found
 
@@ -218,6 +232,10 @@ class MemoryStore:
             run.start = replace(run.start, taints=tuple(sorted(run.has_read)))
         run.restart()
         return run
+
+
+def _is_of(one: Caller, caller: Caller) -> bool:
+    return (one.principal, one.tenant) == (caller.principal, caller.tenant)
 
 
 def _is_late(request: ApprovalRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ class InMemory:
             self.now(lambda connection, statement=statement: connection.exec_driver_sql(statement))
         self.sealer = SEALER
         self.writer = SimpleNamespace(is_full=False)
+        self.clock = time.time
         self.failure: Exception | None = None
         self.statements: list[tuple[str, Any]] = []
         event.listen(self.engine, "before_cursor_execute", self._noted)
@@ -65,6 +67,9 @@ class InMemory:
         future = RecordFuture[Any]()
         self.put(Work(future=future, job=job, otherwise=otherwise))
         return future
+
+    def drop(self, run_id: str, ledger: object) -> None:
+        """The ledger is not held by anything here."""
 
     def now(self, job: Callable[[Connection], Any]) -> Any:
         """What a job gives. An error leaves nothing written."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,9 +29,9 @@ SCHEMA = {"type": "object", "properties": {"amount": {"type": "integer"}}}
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> InMemory:
-    monkeypatch.setattr(approvals, "time", SimpleNamespace(time=lambda: NOW))
+def store() -> InMemory:
     found = InMemory()
+    found.clock = lambda: NOW
     found.add_run(conversation="c_1")
     return found
 
@@ -67,7 +66,9 @@ def ask(store: InMemory, asked: ApprovalRequest) -> Any:
 
 
 def decide(store: InMemory, request_id: str, decision: Decision, **more: Any) -> Decision:
-    return store.now(lambda connection: approvals.decide(connection, SEALER, request_id, decision, **more))
+    return store.now(
+        lambda connection: approvals.decide(connection, SEALER, request_id, decision, store.clock(), **more)
+    )
 
 
 def states(store: InMemory) -> list[str]:
@@ -375,7 +376,7 @@ def test_the_requests_of_a_run_are_described(store: InMemory) -> None:
     in_state(store, "reserved", 1)
     in_state(store, "done", 5)
     in_state(store, "superseded", 6)
-    found = store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", {"r_1/4"}))
+    found = store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", {"r_1/4"}, NOW))
 
     def described(number: int, asked_at: float, **more: Any) -> AskedRequest:
         return AskedRequest(
@@ -407,7 +408,7 @@ def test_a_damaged_row_is_found_when_the_requests_of_a_run_are_read(store: InMem
     decide(store, "a_1", APPROVE)
     store.now(lambda connection: connection.execute(update(table).values({column: b"\x01damaged"})))
     with pytest.raises(DecisionRefused) as caught:
-        store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", ()))
+        store.now(lambda one: approvals.requests_of_run(one, SEALER, "r_1", (), NOW))
     assert caught.value.code == "bad_mac"
 
 
@@ -454,10 +455,10 @@ def test_the_earlier_of_two_times_of_expiry_counts(store: InMemory) -> None:
 # -- remembered --
 
 
-def test_the_rules_that_people_kept_are_listed_oldest_first(store: InMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rules_that_people_kept_are_listed_oldest_first(store: InMemory) -> None:
     rule = Rule(effect="auto", tool="pay")
     for number, now, run_id in ((3, NOW, "r_1"), (1, NOW, "r_1"), (2, NOW - 1, "r_2"), (4, NOW - 2, "r_1")):
-        monkeypatch.setattr(approvals, "time", SimpleNamespace(time=lambda now=now: now))
+        store.clock = lambda now=now: now
         ask(store, request(number, run_id=run_id))
         decide(store, f"a_{number}", replace(APPROVE, remember=rule))
     ask(store, request(5))
@@ -467,7 +468,9 @@ def test_the_rules_that_people_kept_are_listed_oldest_first(store: InMemory, mon
         return [found.id for found in store.now(lambda one: approvals.read_rules(one, SEALER, run_id))]
 
     def decisions(run_id: str | None) -> list[Any]:
-        return store.now(lambda one: approvals.decisions_with_rules(one, SEALER, run_id))
+        return store.now(
+            lambda one: approvals.decisions_with_rules(one, SEALER, () if run_id is None else (run_id,), None)
+        )
 
     in_order = [f"remembered:a_{number}" for number in (4, 2, 1, 3)]
     assert (rules(None), rules("r_2"), rules("r_9")) == (in_order, [in_order[1]], [])
@@ -487,7 +490,7 @@ def test_a_kept_rule_without_its_decision_is_left_out(store: InMemory) -> None:
     ask(store, request())
     row = insert(RULES).values(rule_id="a_1", run_id="r_1", created_at=NOW, rule=b"")
     store.now(lambda connection: connection.execute(row))
-    assert store.now(lambda one: approvals.decisions_with_rules(one, SEALER, None)) == []
+    assert store.now(lambda one: approvals.decisions_with_rules(one, SEALER, (), None)) == []
 
 
 # -- written --

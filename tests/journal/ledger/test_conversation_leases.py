@@ -22,10 +22,11 @@ from tests.patience import PATIENCE_S, until
 from toolwire import Caller, ConfigurationError, Session, Store, StoreUnavailable
 from toolwire.journal.database import transactions
 from toolwire.journal.database.driver import commit
+from toolwire.journal.database.location import LEASE_S
 from toolwire.journal.database.tables import CONVERSATIONS, OWNERS
 from toolwire.journal.ledger import conversation_leases
 from toolwire.journal.ledger.conversation_leases import ConversationLease
-from toolwire.journal.ledger.leases import LEASE_S, Owner, renew
+from toolwire.journal.ledger.leases import Owner, renew
 from toolwire.permission.approval import DecisionRefused
 
 # -- one process ------------------------------------------------------------------------------------------------------
@@ -254,7 +255,7 @@ def hold_far_away(store: Store, *, held_until: float, renewed_at: float | None) 
         values = {"held_by": str(FAR), "held_until": held_until}
         connection.execute(update(CONVERSATIONS).values(values))
         if renewed_at is not None:
-            renew(connection, FAR, renewed_at)
+            renew(connection, FAR, renewed_at, lease_until=renewed_at + LEASE_S)
 
     done(store._database.run(job))
 

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, create_engine, text
 import toolwire.journal.ledger.leases
 from tests.journal.world import PAID, done, started, step
 from tests.patience import PATIENCE_S, until
-from toolwire.journal.database.location import location_of
-from toolwire.journal.ledger.leases import LEASE_S, RENEW_S, RETRY_S, Owner
+from toolwire.journal.database.location import LEASE_MIN_S, LEASE_S, location_of
+from toolwire.journal.ledger.leases import RENEWALS, RETRY_S, Owner
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -33,12 +33,13 @@ def lease_until(url: str, run_id: str) -> float:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases are renewed many times a second."""
-    monkeypatch.setattr(toolwire.journal.ledger.leases, "RENEW_S", 0.05)
+    monkeypatch.setattr(toolwire.journal.ledger.leases, "RENEWALS", LEASE_S / 0.05)
     monkeypatch.setattr(toolwire.journal.ledger.leases, "RETRY_S", 0.05)
 
 
 def test_several_renewals_may_fail_before_a_lease_ends() -> None:
-    assert RETRY_S < RENEW_S < LEASE_S / 3
+    assert RENEWALS > 3
+    assert RETRY_S <= LEASE_MIN_S / RENEWALS
 
 
 @pytest.mark.usefixtures("often")
@@ -80,10 +81,10 @@ def test_a_renewal_that_failed_is_tried_again(
 ) -> None:
     failures = iter(range(3))
 
-    def fails(connection: Connection, owner: Owner, now: float) -> None:
+    def fails(connection: Connection, owner: Owner, now: float, *, lease_until: float) -> None:
         if next(failures, None) is not None:
             raise StoreUnavailable("gone")
-        renew(connection, owner, now)
+        renew(connection, owner, now, lease_until=lease_until)
 
     renew = toolwire.journal.ledger.leases.renew
     monkeypatch.setattr("toolwire.journal.ledger.store_database.renew", fails)

@@ -13,8 +13,6 @@ from sqlalchemy import update
 from tests.journal.ledger.in_memory import SEALER, InMemory
 from tests.patience import PATIENCE_S
 from toolwire.journal.database.tables import CONVERSATIONS, NOTES, REQUESTS, RUNS, STEPS
-from toolwire.journal.ledger import approvals, run_ledger
-from toolwire.journal.ledger import begin as beginning
 from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.journal.ledger.conversations import state_of
 from toolwire.journal.ledger.forms import encode_form, results_form, start_form
@@ -55,16 +53,14 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    for module in (approvals, run_ledger, beginning):
-        monkeypatch.setattr(module, "time", found)
-    return found
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
 def store(clock: Clock) -> InMemory:
     found = InMemory()
+    found.clock = clock.time
     found.add_run(conversation="c_1")
     found.add_run("r_2", conversation="c_1")
     return found
@@ -259,7 +255,7 @@ def test_a_divergence_of_a_run_that_was_taken_over_is_not_recorded(
 LOST = (
     "toolwire.store",
     logging.ERROR,
-    "run r_1 was taken over by another process; the outcome of a call that ran here is lost",
+    "run r_1 was taken over by another process; what runs of it here is not recorded",
 )
 
 

@@ -6,7 +6,6 @@ import builtins
 import hashlib
 import re
 import secrets
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -281,7 +280,7 @@ class ArtifactManager:
             content_type=change.content_type or "",
             size_bytes=len(content),
             sha256=hashlib.sha256(content).hexdigest(),
-            made_at=time.time(),
+            made_at=database.clock(),
             score=change.score,
             replaced=change.replaced,
         )

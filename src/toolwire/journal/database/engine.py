@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Generator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -66,7 +67,7 @@ def make_engine(location: Location) -> Engine:
     except FileExistsError:
         pass
     except OSError as error:
-        raise StoreUnavailable(f"{location.path} cannot be made: {error.strerror}") from error
+        raise StoreUnavailable(f"{location.path} cannot be made: {error.strerror}{_advice(location.path)}") from error
     engine = create_engine(
         location.url,
         connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False},
@@ -117,16 +118,37 @@ def prepare(engine: Engine, location: Location) -> None:
     Raises:
         StoreUnavailable: The database cannot be reached, or is damaged.
     """
+    path = location.path
+    # SQLite itself says so only when the first record is written.
+    if path is not None and not os.access(path, os.W_OK):
+        raise StoreUnavailable(f"{location.shown} cannot be used{_advice(path)}")
     try:
         with engine.connect() as connection:
-            if location.path is not None:
+            if path is not None:
                 _use_wal(connection)
                 found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
                 if found != "ok":
                     raise StoreUnavailable(f"{location.shown} is damaged: {found}")
     except DBAPIError as error:
-        advice = _POOLED if "unsupported startup parameter" in str(error.orig) else ""
+        advice = "" if path is None else _advice(path)
+        if "unsupported startup parameter" in str(error.orig):
+            advice = _POOLED
         raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}{advice}") from error
+
+
+def _advice(path: Path) -> str:
+    """Returns why a store of this file cannot be written, and what to do; empty if its places are as they should be."""
+    if not path.parent.is_dir():
+        return f"\n{path.parent} is not a folder: make it, or name another in the URL"
+    if path.is_dir():
+        return f"\n{path} is a folder: name a file in it, such as sqlite:///{path / 'runs.db'}"
+    for place in (path, path.parent):
+        if place.exists() and not os.access(place, os.W_OK):
+            return (
+                f"\n{place} is read-only for this process. A store keeps three files in its folder: name a folder in "
+                "the URL that this process may write to, or make this one writable"
+            )
+    return ""
 
 
 def _use_wal(connection: Connection) -> None:

@@ -23,6 +23,15 @@ READERS = 8
 CONNECTIONS_MIN = 2
 """The writer keeps a connection, and readers and the renewal of leases share the others."""
 
+LEASE_S = 60.0
+"""Default seconds without a renewal after which a process on another host is taken for dead."""
+
+LEASE_MIN_S = 4.0
+"""Minimum of `lease_s`. Leases are then renewed each second, as often as a renewal that failed is tried again."""
+
+LEASE_MAX_S = 3600.0
+"""Maximum of `lease_s`: the runs of a dead host wait so long for another."""
+
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -40,9 +49,11 @@ class Location:
     """True if the server may keep prepared statements and settings for a connection."""
     pool_size: int
     """Connections of this process."""
+    lease_s: float = LEASE_S
+    """Seconds without a renewal after which other hosts take this process for dead."""
 
 
-def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1) -> Location:
+def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1, lease_s: float = LEASE_S) -> Location:
     """Parses the URL of a store: `sqlite:///file.db` or `postgresql://user@host/database`.
 
     Raises:
@@ -52,6 +63,7 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
     given = cast("object", pool_size)
     if isinstance(given, bool) or not isinstance(given, int) or given < CONNECTIONS_MIN:
         raise ConfigurationError(f"pool_size={given!r}: give a whole number from {CONNECTIONS_MIN}")
+    lease_s = _check_lease(lease_s)
     try:
         read = make_url(url)
     except (ArgumentError, ValueError) as error:
@@ -60,7 +72,8 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
         raise ConfigurationError("prepared= in the URL is for commands: write Store.open(url, prepared=False)")
     if read.drivername in POSTGRES:
         read = read.set(drivername="postgresql+psycopg")
-        return Location(url=read, path=None, shown=url_text(read), prepared=prepared, pool_size=pool_size)
+        shown = url_text(read)
+        return Location(url=read, path=None, shown=shown, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
@@ -69,7 +82,15 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
     place = URL.create("sqlite+pysqlite", database=str(path))
-    return Location(url=place, path=path, shown=url_text(place), prepared=prepared, pool_size=pool_size)
+    shown = url_text(place)
+    return Location(url=place, path=path, shown=shown, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
+
+
+def _check_lease(given: object) -> float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not LEASE_MIN_S <= cast("float", given) <= LEASE_MAX_S:
+        raise ConfigurationError(f"lease_s={given!r:.80}: give the seconds, from {LEASE_MIN_S:g} to {LEASE_MAX_S:g}")
+    return float(cast("float", given))
 
 
 def url_text(url: URL) -> str:

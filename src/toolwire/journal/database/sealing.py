@@ -109,7 +109,13 @@ def key_of(location: Location, *, is_new: bool) -> bytes:
         return _parse_key(written, KEY_VARIABLE)
     path = key_path(location)
     if is_new and not path.exists():
-        _make(path)
+        try:
+            _make(path)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the key of {location.shown} cannot be kept at {path}: {error.strerror}\nSet {KEY_VARIABLE}, for "
+                "example to the output of: openssl rand -hex 32"
+            ) from error
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise StoreUnavailable(f"the key {path} can be read by others\nRun: chmod 600 {path}")

@@ -281,10 +281,17 @@ RULES = Table(
     Column("run_id", NameType, nullable=False),
     Column("created_at", MOMENT, nullable=False),
     Column("rule", LargeBinary, nullable=False),
+    Column("scope", NameType),
+    Column("principal", NameType),
+    Column("tenant", NameType),
     Index("rules_run_id", "run_id"),
+    Index("rules_scope", "scope", "principal", "tenant"),
     sqlite_strict=True,
 )
-"""Rules that people chose to remember, each with its run."""
+"""Rules that people chose to remember, each with its run.
+
+The last three columns repeat the sealed rule, for searches. They are NULL for rules of older stores.
+"""
 
 CALLS_AND_REQUESTS = "kind IN ('call', 'request')"
 OTHER_THAN_CALLS = "kind <> 'call'"

@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
+from toolwire.journal.database.failures import typed_failure
 from toolwire.journal.database.locks import lock_in_order
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -118,10 +118,10 @@ def resolve_futures(batch: Sequence[Work]) -> None:
 
 def fail(work: Work, error: Exception, store: str) -> None:
     """Resolves the future of work that could not be written. `store` is the URL without its password."""
-    if isinstance(error, DBAPIError):
-        unavailable = StoreUnavailable(f"the store {store} could not be written: {error.orig}")
-        unavailable.__cause__ = error
-        error = unavailable
+    typed = typed_failure(error, f"the store {store} could not be written")
+    if typed is not error:
+        typed.__cause__ = error
+        error = typed
     if work.future is None:
         _LOG.error("a record could not be written to the store %s", store, exc_info=error)
     elif not work.future.set_running_or_notify_cancel():
@@ -130,6 +130,11 @@ def fail(work: Work, error: Exception, store: str) -> None:
         work.future.set_result(work.failed(error))
     else:
         work.future.set_exception(error)
+
+
+def has_succeeded(future: Future[Any]) -> bool:
+    """True if the work of the future was written."""
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _write_rows(connection: Connection, rows: dict[RecordKind, list[Mapping[str, Any]]]) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, exists, insert, select, update
+from sqlalchemy import Connection, and_, exists, insert, or_, select, update
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
@@ -19,7 +18,7 @@ from toolwire.journal.log.events import decision_event, request_event
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import ALLOWING, check_authority, narrow_rule
 from toolwire.permission.policy import Rule
-from toolwire.vocabulary.calls import NOBODY
+from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start
 
@@ -54,7 +53,7 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
 
 
 def decide(
-    connection: Connection, sealer: Sealer, request_id: str, decision: Decision, *, is_vetted: bool = False
+    connection: Connection, sealer: Sealer, request_id: str, decision: Decision, now: float, *, is_vetted: bool = False
 ) -> Decision:
     """Records the decision and returns it in its final form. `is_vetted`: the policy already checked the decider.
 
@@ -75,7 +74,6 @@ def decide(
             request_id=request_id,
             decided=first,
         )
-    now = time.time()
     if row.state != "pending" or (request.expires_at and now > request.expires_at):
         raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
     check_authority(request, decision, is_vetted=is_vetted)
@@ -114,7 +112,9 @@ def _record_decision(
     if decision.remember is not None:
         kept = narrow_rule(decision.remember, request)
         rule = sealer.seal(encode_rule(kept), "rules", request.id)
-        connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
+        values = {"run_id": request.run_id, "created_at": now, "rule": rule}
+        whose = {"scope": kept.scope, "principal": kept.principal, "tenant": kept.tenant}
+        connection.execute(insert(RULES).values(rule_id=request.id, **values, **whose))
     append(connection, sealer, [decision_event(request, decision, _conversation(connection, request.run_id))])
 
 
@@ -153,7 +153,7 @@ def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
 
 
 def requests_of_run(
-    connection: Connection, sealer: Sealer, run_id: str, ended: Container[str]
+    connection: Connection, sealer: Sealer, run_id: str, ended: Container[str], now: float
 ) -> tuple[AskedRequest, ...]:
     """Returns the requests of a run. `ended` has the ids of its ended calls.
 
@@ -163,7 +163,6 @@ def requests_of_run(
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
     found: list[AskedRequest] = []
-    now = time.time()
     for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id).order_by(REQUESTS.c.created_at)):
         request = _read_request(sealer, row)
         _read_decision(sealer, row)
@@ -226,15 +225,20 @@ def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> li
 
 
 def decisions_with_rules(
-    connection: Connection, sealer: Sealer, run_id: str | None
+    connection: Connection, sealer: Sealer, run_ids: Sequence[str], caller: Caller | None
 ) -> list[tuple[ApprovalRequest, Decision]]:
-    """Returns the decisions that carry a rule, oldest first, each with its request.
+    """Returns the decisions that carry a rule, oldest first, each with its request; see `Store.decisions_with_rules`.
 
     A decision whose call has not started yet is left out.
     """
     query = _WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
-    if run_id is not None:
-        query = query.where(REQUESTS.c.run_id == run_id)
+    if caller is not None:
+        is_theirs = and_(
+            RULES.c.scope == "workspace", RULES.c.principal == caller.principal, RULES.c.tenant == caller.tenant
+        )
+        query = query.where(or_(RULES.c.run_id.in_(run_ids), is_theirs, RULES.c.scope.is_(None)))
+    elif run_ids:
+        query = query.where(RULES.c.run_id.in_(run_ids))
     found = [
         (_read_request(sealer, row), _read_decision(sealer, row))
         for row in connection.execute(query.order_by(RULES.c.created_at, RULES.c.rule_id))

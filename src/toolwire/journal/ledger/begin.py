@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -20,10 +18,6 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import stop_facts
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
-
-T = TypeVar("T")
-
-_LOG = logging.getLogger("toolwire.store")
 
 
 class MustNotRun(Exception):
@@ -43,7 +37,7 @@ def begin(
         MustNotRun: The approval does not allow it, or the step was begun elsewhere in the meantime.
         LeaseLost: Another process holds the run.
     """
-    check_lease(connection, lease, time.time())
+    check_lease(connection, lease, row["started_at"])
     if start.request_id:
         refused = use(connection, sealer, start, is_again=is_again)
         if refused is not None:
@@ -101,14 +95,6 @@ def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult
         data={"limit_bytes": RUN_LIMIT_BYTES, "size_bytes": size, "is_started": True},
         call=call,
     )
-
-
-def answer_despite_loss(run_id: str, answer: T, _: Connection, error: Exception) -> T:
-    """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
-    if not isinstance(error, LeaseLost):
-        raise error
-    _LOG.error("run %s was taken over by another process; the outcome of a call that ran here is lost", run_id)
-    return answer
 
 
 _LIMIT_MB = RUN_LIMIT_BYTES // 1024 // 1024

@@ -16,8 +16,9 @@ from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, OWNERS
+from toolwire.journal.database.work import has_succeeded
 from toolwire.journal.ledger.conversations import lock_conversation, refuse_busy
-from toolwire.journal.ledger.leases import LEASE_S, Owner, living_holder
+from toolwire.journal.ledger.leases import Owner, living_holder
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
 
@@ -67,7 +68,7 @@ class HeldConversations:
     def __bool__(self) -> bool:
         return bool(self._leases)
 
-    def hold(self, conversation: str, caller: Caller, now: float) -> Future[ConversationLease]:
+    def hold(self, conversation: str, caller: Caller, now: float, *, held_until: float) -> Future[ConversationLease]:
         """Takes the lease of a conversation; see `Store.hold_conversation`."""
         mark = object()
 
@@ -85,7 +86,7 @@ class HeldConversations:
             state = lock_conversation(connection, self._sealer, conversation, caller, now)
             refuse_other(conversation, state.caller, caller)
             refuse_busy(connection, conversation, self._owner, now)
-            _take(connection, conversation, self._owner, now, is_free_here=is_free_here)
+            _take(connection, conversation, self._owner, now, held_until=held_until, is_free_here=is_free_here)
             self._leases[conversation] = mark
             return lease
 
@@ -113,7 +114,7 @@ class HeldConversations:
                 self._write_free(connection, [conversation])
 
         written = self._run(job, locks=(conversation,))
-        written.add_done_callback(lambda it: self._unfreed.discard(conversation) if _has_succeeded(it) else None)
+        written.add_done_callback(lambda it: self._unfreed.discard(conversation) if has_succeeded(it) else None)
         return written
 
     def _write_free(self, connection: Connection, conversations: Iterable[str]) -> None:
@@ -125,7 +126,9 @@ class HeldConversations:
 _FREE = "UPDATE conversations SET held_by = '' WHERE conversation = ? AND held_by = ?"
 
 
-def _take(connection: Connection, conversation: str, owner: Owner, now: float, *, is_free_here: bool) -> None:
+def _take(
+    connection: Connection, conversation: str, owner: Owner, now: float, *, held_until: float, is_free_here: bool
+) -> None:
     """Writes the owner of a locked conversation.
 
     Raises:
@@ -142,8 +145,4 @@ def _take(connection: Connection, conversation: str, owner: Owner, now: float, *
                 "conversation_busy",
                 f"conversation {conversation!r} is held by a run of {holder}: try again when that run has ended",
             )
-    connection.execute(update(CONVERSATIONS).where(row).values(held_by=str(owner), held_until=now + LEASE_S))
-
-
-def _has_succeeded(future: Future[Any]) -> bool:
-    return not future.cancelled() and future.exception() is None
+    connection.execute(update(CONVERSATIONS).where(row).values(held_by=str(owner), held_until=held_until))

@@ -13,7 +13,7 @@ from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
-from toolwire.journal.ledger.leases import LEASE_S, Lease, Owner, living_holder
+from toolwire.journal.ledger.leases import Lease, Owner, living_holder
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
@@ -67,10 +67,12 @@ def whose(run: RunStart) -> dict[str, str]:
     }
 
 
-def insert_run(connection: Connection, run: RunStart, lease: Lease, sealed: bytes, now: float) -> None:
-    """Inserts a new run, with the lease that holds it. `sealed` is its sealed start."""
+def insert_run(
+    connection: Connection, run: RunStart, lease: Lease, sealed: bytes, now: float, *, lease_until: float
+) -> None:
+    """Inserts a new run, with the lease that holds it until then. `sealed` is its sealed start."""
     times = (run.created_at or now, now, run.expires_at)
-    held = (lease.owner, lease.number, now + LEASE_S)
+    held = (lease.owner, lease.number, lease_until)
     names = map(clear_text, (run.run_id, *whose(run).values()))
     run_statement(connection, _INSERT_RUN, *times, *held, sealed, *names)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
@@ -73,7 +73,7 @@ class KeptResults:
                     result_id=new_id,
                     run_id=self._start.run_id,
                     conversation=self._start.conversation,
-                    read_at=time.time(),
+                    read_at=self._database.clock(),
                     bytes=max(len(sealed), ROW_BYTES),
                     result=sealed,
                 )
@@ -99,7 +99,8 @@ class KeptResults:
         kept, owner = _decode_text(self._database.sealer.open(row.result, *self._place(row.run_id, id)))
         if owner != caller:
             return None
-        self._database.put(Work(future=None, job=lambda connection: _has_read(connection, id), locks=(KEPT,)))
+        job = partial(_has_read, result_id=id, now=self._database.clock())
+        self._database.put(Work(future=None, job=job, locks=(KEPT,)))
         return kept
 
     def _ours(self) -> ColumnElement[bool]:
@@ -111,11 +112,11 @@ class KeptResults:
         return "kept_results", self._start.conversation, run_id, id
 
 
-def _has_read(connection: Connection, id: str) -> None:
+def _has_read(connection: Connection, result_id: str, now: float) -> None:
     # It may wait for a transaction that drops results.
     lock_in_order(connection, [KEPT])
-    row = update(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id == id)
-    connection.execute(row.values(read_at=time.time()))
+    row = update(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id == result_id)
+    connection.execute(row.values(read_at=now))
 
 
 def _make_room(connection: Connection, ours: ColumnElement[bool], new_id: str) -> None:

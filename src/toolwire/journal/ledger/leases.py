@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.tables import OWNERS, RUNS
@@ -26,11 +25,8 @@ from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.machine.system import process_start
 
-LEASE_S = 60.0
-"""Seconds without a renewal after which a process on another host is taken for dead."""
-
-RENEW_S = 15.0
-"""Seconds between two renewals. Three may fail before another process takes over."""
+RENEWALS = 4
+"""Renewals in the time of a lease. Three may fail before another process takes over."""
 
 FORGOTTEN_S = 86_400.0
 """Seconds after its lease for which the row of a dead process is kept: a day, far longer than any clock is wrong."""
@@ -148,10 +144,10 @@ def check_lease(connection: Connection, lease: Lease, now: float) -> None:
     LEASE_CHECK.write(connection, [{"lease": lease, "now": now}])
 
 
-def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ours: bool) -> Lease:
+def take(connection: Connection, run_id: str, owner: Owner, now: float, *, lease_until: float, is_ours: bool) -> Lease:
     """Takes the lease of a run that no living process holds.
 
-    `is_ours`: no ledger in this process holds the run any more.
+    `lease_until`: its end, unless it is renewed. `is_ours`: no ledger in this process holds the run any more.
 
     Raises:
         DecisionRefused: `unknown_run`, or `run_busy` if another process may still hold the run.
@@ -169,7 +165,7 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ou
     connection.execute(
         update(RUNS)
         .where(RUNS.c.run_id == run_id)
-        .values(owner=lease.owner, lease=lease.number, lease_until=now + LEASE_S, rev=RUNS.c.rev + 1, updated_at=now)
+        .values(owner=lease.owner, lease=lease.number, lease_until=lease_until, rev=RUNS.c.rev + 1, updated_at=now)
     )
     return lease
 
@@ -183,13 +179,19 @@ def give_up(connection: Connection, lease: Lease) -> None:
     )
 
 
-def renew(connection: Connection, owner: Owner, now: float) -> None:
+def leases_of(connection: Connection, owner: Owner) -> list[Lease]:
+    """Returns the leases of the runs that the owner has by the database."""
+    query = select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease).where(RUNS.c.owner == str(owner))
+    return [Lease(run_id=row.run_id, owner=row.owner, number=row.lease) for row in connection.execute(query)]
+
+
+def renew(connection: Connection, owner: Owner, now: float, *, lease_until: float) -> None:
     """Extends every lease of this process, by one row. Rows of processes that ended long ago are deleted."""
     changed = connection.execute(
-        update(OWNERS).where(OWNERS.c.owner == str(owner)).values(alive_until=now + LEASE_S)
+        update(OWNERS).where(OWNERS.c.owner == str(owner)).values(alive_until=lease_until)
     ).rowcount
     if not changed:
-        connection.execute(insert(OWNERS).values(owner=str(owner), alive_until=now + LEASE_S))
+        connection.execute(insert(OWNERS).values(owner=str(owner), alive_until=lease_until))
         connection.execute(delete(OWNERS).where(OWNERS.c.alive_until < now - FORGOTTEN_S))
 
 
@@ -200,7 +202,7 @@ def leave(connection: Connection, owner: Owner) -> None:
 
 
 RETRY_S = 1.0
-"""Seconds before a failed renewal is tried again. That allows 45 attempts before a lease expires."""
+"""Seconds before a failed renewal is tried again. That allows 45 attempts before a lease of 60 seconds ends."""
 
 _LOG = logging.getLogger("toolwire.store")
 
@@ -211,8 +213,9 @@ class LeaseRenewal:
     It uses its own connection and takes none of the writer's locks.
     """
 
-    def __init__(self, renew: Callable[[], None]) -> None:
+    def __init__(self, renew: Callable[[], None], lease_s: float) -> None:
         self._renew = renew
+        self._lease_s = lease_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -235,11 +238,11 @@ class LeaseRenewal:
             thread.join()
 
     def _go(self) -> None:
-        pause_s = RENEW_S
+        pause_s = self._lease_s / RENEWALS
         while not self._ended.wait(pause_s):
-            pause_s = RENEW_S
+            pause_s = self._lease_s / RENEWALS
             try:
                 self._renew()
-            except (SQLAlchemyError, ToolwireError):
+            except ToolwireError:
                 _LOG.exception("renewing the leases of this process failed; it is tried again in %g s", RETRY_S)
                 pause_s = RETRY_S

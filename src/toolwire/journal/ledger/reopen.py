@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -40,10 +39,12 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         )
     status: RunStatus = row.status
     if row.outcome is None and divergence is None:
-        now = time.time()
+        now = database.clock()
         if start.expires_at and now > start.expires_at:
             raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
-        lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
+        is_ours = database.held.get(run_id) is None
+        until = database.lease_until()
+        lease = take(connection, run_id, database.owner, now, lease_until=until, is_ours=is_ours)
         status = "running"
         start, urls = rejoin_conversation(connection, sealer, start, database.owner, now)
         append(connection, sealer, [run_event(start, "resumed", lease=lease.number, process=database.owner.process_id)])
@@ -53,7 +54,9 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
     start = replace(start, variables=variables_in(history))
     history.stopped = divergence
     if lease is not None:
-        history.requests = approvals.requests_of_run(connection, sealer, run_id, frozenset(history.end_order))
+        history.requests = approvals.requests_of_run(
+            connection, sealer, run_id, frozenset(history.end_order), database.clock()
+        )
     if row.outcome is not None:
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")

@@ -6,7 +6,7 @@ database decides.
 
 from __future__ import annotations
 
-import time
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select, update
 
 from toolwire.journal.database.tables import RUNS
-from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work
+from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work, has_succeeded
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.asked import in_doubt
-from toolwire.journal.ledger.begin import answer_despite_loss, begin, divergence, takeover_failure, why_not
+from toolwire.journal.ledger.begin import begin, divergence, takeover_failure, why_not
 from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
@@ -37,6 +37,8 @@ from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 from toolwire.vocabulary.variables import VariablesChange
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("toolwire.store")
 
 
 class RunLedger:
@@ -67,7 +69,10 @@ class RunLedger:
         """URLs that stood whole in results which the conversation had read when the run was opened."""
         self._database = database
         self._lease = lease
-        self._is_given_up = lease is None
+        self._is_lost = False
+        """True once a record was refused because another process holds the run."""
+        self._released: Future[Any] = Future()
+        """The last write that releases the run. It may have failed."""
         self._history = history
 
     # -- the port ---------------------------------------------------------------------------------------------------
@@ -126,7 +131,9 @@ class RunLedger:
 
         def job(connection: Connection) -> Decision:
             try:
-                return approvals.decide(connection, self._database.sealer, request.id, decision, is_vetted=True)
+                return approvals.decide(
+                    connection, self._database.sealer, request.id, decision, self._database.clock(), is_vetted=True
+                )
             except DecisionRefused as refused:
                 if refused.decided is None:
                     raise
@@ -148,7 +155,7 @@ class RunLedger:
 
         Returns a failure if it must not run: it was begun elsewhere, the lease is lost, or its approval does not fit.
         """
-        now = time.time()
+        now = self._database.clock()
         future = RecordFuture[float | ToolResult]()
         data = encode_form(start_form(start))
         kept = self._history.begin(start, now, len(data), self._refusal())
@@ -169,7 +176,7 @@ class RunLedger:
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
         """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
-        future, now = RecordFuture[ToolResult](), time.time()
+        future, now = RecordFuture[ToolResult](), self._database.clock()
 
         def put(kept: KeptStep, end: StepEnd, place: int) -> None:
             row = step_end_row(self._database.sealer, self.run_id, end, place, now)
@@ -211,10 +218,11 @@ class RunLedger:
             approvals.supersede(connection, self.run_id)
             self._end(connection, taints, urls, status=self._final(connection), outcome=sealed)
             if variables is not None:
-                keep_variables(connection, self._database.sealer, self.start, variables, time.time())
+                keep_variables(connection, self._database.sealer, self.start, variables, self._database.clock())
             self.outcome = kept
 
-        return self._run(job)
+        self._released = self._run(job)
+        return self._released
 
     def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
         """Records that the run waits for people, and releases it for any process.
@@ -232,21 +240,26 @@ class RunLedger:
                 rev=self.rev,
                 head=head,
                 root=root,
-                pending=tuple(approvals.pending(connection, sealer, self.run_id, time.time())),
+                pending=tuple(approvals.pending(connection, sealer, self.run_id, self._database.clock())),
                 key=sealer.wire_key,
             )
 
-        return self._run(job)
+        self._released = self._run(job)
+        return self._released
 
     def release(self) -> Future[None]:
-        """Releases the run as it stands. Does nothing if the run was released before."""
-        if not self._is_given_up:
-            self._is_given_up = True
-            return self._database.run(
-                lambda connection: give_up(connection, self._require_lease()), locks=(self.run_id,)
-            )
-        future = RecordFuture[None]()
-        future.set_result(None)
+        """Releases the run as it stands, also if its end could not be written. Does nothing if it was released before.
+
+        If this cannot be written either, the next renewal of leases releases the run.
+        """
+        lease = self._lease
+        if lease is not None and not has_succeeded(self._released):
+            release = partial(give_up, lease=lease)
+            self._released = future = self._database.run(release, locks=(self.run_id,))
+        else:
+            future = RecordFuture[None]()
+            future.set_result(None)
+        future.add_done_callback(lambda _: self._database.drop(self.run_id, self))
         return future
 
     def _final(self, connection: Connection) -> RunStatus:
@@ -272,7 +285,7 @@ class RunLedger:
         append(connection, sealer, [run_event(self.start, status, lease=lease.number, steps=self._history.spans())])
         known = set(self.urls)
         has_read(connection, sealer, self.start, taints, [url for url in urls if url not in known])
-        self.status, self._is_given_up = status, True
+        self.status = status
 
     # -- how --------------------------------------------------------------------------------------------------------
 
@@ -280,10 +293,9 @@ class RunLedger:
         return self._database.run(job, self._refuse_lost_lease, locks=(self.run_id, self.start.conversation))
 
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
-        if self._lease is not None:
-            records = [self._lease_record(time.time()), *records]
-            otherwise = None if future is None else partial(answer_despite_loss, self.run_id, answer)
-            locks = (self.run_id,)
+        if self._lease is not None and not self._is_lost:
+            records = [self._lease_record(self._database.clock()), *records]
+            otherwise, locks = partial(self._answer_despite_loss, answer), (self.run_id,)
             work = Work(future=future, records=records, answer=answer, otherwise=otherwise, locks=locks)
             self._database.put(work)
         elif future is not None:
@@ -293,7 +305,7 @@ class RunLedger:
         return LEASE_CHECK, {"lease": self._require_lease(), "now": now}
 
     def _check_lease(self, connection: Connection) -> None:
-        check_lease(connection, self._require_lease(), time.time())
+        check_lease(connection, self._require_lease(), self._database.clock())
 
     def _require_lease(self) -> Lease:
         if self._lease is not None:
@@ -303,6 +315,15 @@ class RunLedger:
     def _seal_column(self, data: bytes, column: str) -> bytes:
         return self._database.sealer.seal(data, "runs", self.run_id, column)
 
+    def _answer_despite_loss(self, answer: Any, _: Connection, error: Exception) -> Any:
+        """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
+        if not isinstance(error, LeaseLost):
+            raise error
+        if not self._is_lost:
+            self._is_lost = True
+            _LOG.error("run %s was taken over by another process; what runs of it here is not recorded", self.run_id)
+        return answer
+
     def _refuse_lost_lease(self, _: Connection, error: Exception) -> Any:
         if not isinstance(error, LeaseLost):
             raise error
@@ -310,7 +331,7 @@ class RunLedger:
 
     def _refusal(self) -> ToolResult | None:
         """Returns why no step must begin, as far as this process knows, or None."""
-        if self._lease is None:
+        if self._lease is None or self._is_lost:
             return takeover_failure(self.run_id)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be recorded.")
@@ -343,6 +364,6 @@ class RunLedger:
                 [run_event(self.start, "diverged", lease=self._require_lease().number, step=step.key)],
             )
 
-        otherwise = partial(answer_despite_loss, self.run_id, None)
+        otherwise = partial(self._answer_despite_loss, None)
         self._database.put(Work(future=None, job=job, otherwise=otherwise, locks=(self.run_id,)))
         return failure

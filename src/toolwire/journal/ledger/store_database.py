@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, event, select
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.engine import FILE_GONE, engine_for_writes, file_of, make_engine, prepare
+from toolwire.journal.database.failures import typed_failures
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
 from toolwire.journal.database.sealing import Sealer, key_of
+from toolwire.journal.database.server_clock import ServerClock
 from toolwire.journal.database.tables import META, OWNERS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
-from toolwire.journal.ledger.leases import LeaseRenewal, Owner, leave, living_holder, renew
+from toolwire.journal.ledger.leases import LeaseRenewal, Owner, give_up, leases_of, leave, living_holder, renew
 from toolwire.journal.log.chain import CHAIN, Chain, LogRows
 from toolwire.journal.log.following import Tail
 from toolwire.journal.log.heads import first_head_row
@@ -54,6 +53,8 @@ class Database:
         """The ledgers of this process by run id, held weakly."""
         self.handles: set[object] = set()
         """The `Store` objects that use this database."""
+        self.clock = ServerClock()
+        """Returns the seconds since the epoch by which leases, due times and expiry go."""
         self._has_held = False
         self._is_closed = False
         self._engine = make_engine(location)
@@ -67,7 +68,7 @@ class Database:
             self._chain = Chain(self.sealer, None if location.path is not None else OwnerOfChain(self))
             self.writer = Writer(engine_for_writes(self._engine).execution_options(**{CHAIN: self._chain}))
             self._conversations = HeldConversations(self.owner, self.sealer, self.run)
-            self._renewal = LeaseRenewal(self._renew)
+            self._renewal = LeaseRenewal(self._renew, location.lease_s)
             self.tail = Tail(self.read_one_state)
             """Reads new rows for those who follow the log."""
             self.text_index = TextIndex(self._engine, self.run)
@@ -101,17 +102,13 @@ class Database:
         Raises:
             StoreUnavailable: The database failed, or its file was deleted or replaced.
         """
+        what = f"the store {self.location.shown} could not be read"
         if file_of(self._engine) != self._file:
-            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {FILE_GONE}")
-        try:
-            with self._gate, self._engine.connect() as connection:
-                if is_one_state and self.location.path is None:
-                    connection = connection.execution_options(isolation_level="REPEATABLE READ")
-                return job(connection)
-        except DBAPIError as error:
-            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error.orig}") from error
-        except PoolTimeout as error:
-            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
+            raise StoreUnavailable(f"{what}: {FILE_GONE}")
+        with typed_failures(what), self._gate, self._engine.connect() as connection:
+            if is_one_state and self.location.path is None:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            return job(connection)
 
     def read_one_state(self, job: Callable[[Connection], T]) -> T:
         """Runs a reading job that sees one snapshot of the database."""
@@ -123,10 +120,22 @@ class Database:
         self.held[run_id] = ledger
         return ledger
 
+    def drop(self, run_id: str, ledger: object) -> None:
+        """Forgets the ledger of a run whose pass has ended. If this process still has the run, a renewal releases it.
+
+        The ledger itself may live on, for example in a traceback.
+        """
+        if self.held.get(run_id) is ledger:
+            self.held.pop(run_id, None)
+
+    def lease_until(self) -> float:
+        """Returns the end of a lease that is taken or renewed now."""
+        return self.clock() + self.location.lease_s
+
     def hold_conversation(self, conversation: str, caller: Caller) -> Future[ConversationLease]:
         """Takes the lease of a conversation; see `Store.hold_conversation`. It is renewed as those of runs are."""
         self.begin_renewal()
-        return self._conversations.hold(conversation, caller, time.time())
+        return self._conversations.hold(conversation, caller, self.clock(), held_until=self.lease_until())
 
     def close(self) -> None:
         """Writes the queued work, releases the runs and conversations of this process, and closes the database."""
@@ -158,25 +167,23 @@ class Database:
         if self.location.path is not None:
             GATE.check(self.location.shown)
         try:
-            prepare(self._engine, self.location)
-            self._upgrade()
-            self.sealer = self._sealer(key)
-        except DBAPIError as error:
-            self._engine.dispose()
-            raise StoreUnavailable(f"{self.location.shown} cannot be used: {error.orig}") from error
+            with typed_failures(f"{self.location.shown} cannot be used"):
+                prepare(self._engine, self.location)
+                self._upgrade()
+                self.sealer = self._sealer(key)
+                with self._engine.connect() as connection:
+                    self.clock.measure(connection)
         except BaseException:
             self._engine.dispose()
             raise
 
     def _upgrade(self) -> None:
-        try:
-            with self._engine.connect() as connection:
-                if is_current(connection):
-                    return
-            with engine_for_writes(self._engine).begin() as connection:
-                upgrade(connection)
-        except DBAPIError as error:
-            raise StoreUnavailable(f"{self.location.shown} could not be upgraded: {error.orig}") from error
+        with self._engine.connect() as connection:
+            if is_current(connection):
+                return
+        what = f"{self.location.shown} could not be upgraded"
+        with typed_failures(what), engine_for_writes(self._engine).begin() as connection:
+            upgrade(connection)
 
     def _sealer(self, key: bytes | None) -> Sealer:
         with self._engine.connect() as connection:
@@ -198,10 +205,25 @@ class Database:
         self._renewal.start()
 
     def _renew(self) -> None:
-        if self.held or self._conversations or self._chain.is_held:
-            with self._gate, engine_for_writes(self._engine).begin() as connection:
-                renew(connection, self.owner, time.time())
+        """Renews the leases of this process, and releases the runs that it has and no longer works on.
+
+        A release may have failed, or a commit may not have said whether it was made.
+        """
+        with typed_failures("its database failed"):
+            self._renew_and_release()
         self._conversations.free_the_rest()
+
+    def _renew_and_release(self) -> None:
+        with self._gate, self._engine.connect() as connection:
+            self.clock.measure(connection)
+            leases = leases_of(connection, self.owner)
+        # Looked at after the leases were read: a run is held before the commit that makes it ours.
+        left = [lease for lease in leases if lease.run_id not in self.held]
+        if left or self.held or self._conversations or self._chain.is_held:
+            with self._gate, engine_for_writes(self._engine).begin() as connection:
+                renew(connection, self.owner, self.clock(), lease_until=self.lease_until())
+                for lease in left:
+                    give_up(connection, lease)
 
     def _leave(self, connection: Connection) -> None:
         self._conversations.leave(connection)
@@ -219,10 +241,11 @@ class OwnerOfChain:
 
     def hold(self, connection: Connection) -> None:
         """Writes the row by which this process is known to be alive, and renews it from now on."""
-        renew(connection, self._database.owner, time.time())
-        self._database.begin_renewal()
+        database = self._database
+        renew(connection, database.owner, database.clock(), lease_until=database.lease_until())
+        database.begin_renewal()
 
     def is_alive(self, connection: Connection, name: str) -> bool:
         """True if the opening of that name may still be at work."""
         until = connection.execute(select(OWNERS.c.alive_until).where(OWNERS.c.owner == name)).scalar()
-        return bool(living_holder(name, lease_until=0.0, alive_until=until, now=time.time()))
+        return bool(living_holder(name, lease_until=0.0, alive_until=until, now=self._database.clock()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -85,8 +84,11 @@ class RunStore(GroupStore, Protocol):
     def run(self, run_id: str) -> Standing: ...
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]: ...
-    def decisions_with_rules(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]: ...
+    def decisions_with_rules(
+        self, *run_ids: str, caller: Caller | None = None
+    ) -> list[tuple[ApprovalRequest, Decision]]: ...
     def decide(self, request_id: str, decision: Decision) -> Decision: ...
+    def clock(self) -> float: ...
 
 
 class Runs:
@@ -108,10 +110,20 @@ class Runs:
         self._scope = scope
         self._protocol = protocol
         self._new_run = new_run
+        self._restored = set[tuple[str, str]]()
+        """The principals, with their tenants, whose rules for the workspace were restored."""
 
     def with_scope(self, scope: Scope) -> Runs:
         """Returns these runs for one turn, with its scope."""
-        return Runs(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
+        mine = Runs(self.store, lambda: scope, self._protocol, self._new_run, self._variables, self.groups)
+        mine._restored = self._restored
+        return mine
+
+    async def restore_rules_once(self) -> None:
+        """Restores the caller's rules for the workspace, unless an earlier turn has."""
+        caller = self._scope().caller
+        if (caller.principal, caller.tenant) not in self._restored:
+            await asyncio.to_thread(self.restore_rules)
 
     async def prepare_resume(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
         """Records the decisions on a run and restores its rules. Returns the run's id.
@@ -140,7 +152,7 @@ class Runs:
 
     def _record_start(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
         """Records a new run. The future gives its ledger."""
-        now = time.time()
+        now = self.store.clock()
         names = {call.name for call in reply.calls}
         scope = self._scope()
         entries = [entry for entry in scope.catalogue if entry.name in names]
@@ -265,7 +277,9 @@ class Runs:
             if self.store.run(run_id).caller.principal != self._scope().caller.principal:
                 raise DecisionRefused("not_permitted", "this run is another principal's")
             return run_id
-        view = read_suspended(run, self.store.wire_key, principal=self._scope().caller.principal)
+        view = read_suspended(
+            run, self.store.wire_key, principal=self._scope().caller.principal, now=self.store.clock()
+        )
         now = self.store.run(view.run_id)
         # A finished run only returns its record, so an old revision does no harm.
         if now.status in ("running", "suspended") and now.rev != view.rev:
@@ -275,17 +289,18 @@ class Runs:
         return view.run_id
 
     def restore_rules(self, *run_ids: str) -> None:
-        """Restores the rules that people chose to keep: those of the workspace, and those of these runs' sessions.
+        """Restores the caller's rules that people chose to keep: of the workspace, and of these runs' sessions.
 
-        A rule is restored only if this session's policy accepts its decider.
+        A rule is restored only if this session's policy accepts its decider. It waits for the store.
         """
-        policy = self._scope().policy
-        for request, decision in self.store.decisions_with_rules():
+        policy, caller = self._scope().policy, self._scope().caller
+        for request, decision in self.store.decisions_with_rules(*run_ids, caller=caller):
             rule = decision.remember
             if rule is None or not (rule.scope == "workspace" or request.run_id in run_ids):
                 continue
             if policy.refuses(decision, request) is None:
                 policy.restore(narrow_rule(rule, request))
+        self._restored.add((caller.principal, caller.tenant))
 
     def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
         """Records decisions, after checking all of them.
