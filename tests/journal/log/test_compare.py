@@ -13,7 +13,7 @@ from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
 from toolwire.journal.ledger.compare import NAMED, keys_of, spans
-from toolwire.journal.log import chain
+from toolwire.journal.log import chain, heads
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.context import CallContext
@@ -118,17 +118,17 @@ def test_a_step_that_was_begun_and_is_not_known_to_have_ended_is_there_too(store
 def head_of(url: str) -> Any:
     engine = create_engine(location_of(url).url)
     with engine.connect() as connection:
-        found = connection.execute(
-            text("SELECT value, (SELECT max(seq) FROM log) FROM meta WHERE name = 'log_head'")
-        ).one()
+        # The rows are in the chain with the highest number.
+        heads = "SELECT name, value, (SELECT max(seq) FROM log) FROM meta WHERE name LIKE 'log_head%'"
+        found = connection.execute(text(f"{heads} ORDER BY name DESC")).first()
     engine.dispose()
     return found
 
 
 def cut(url: str, head: Any) -> None:
     """Puts an earlier signed end of the log back, without the key."""
-    statements = ("UPDATE meta SET value = :value WHERE name = 'log_head'", "DELETE FROM log WHERE seq > :last")
-    change(url, *statements, value=head[0], last=head[1] or 0)
+    statements = ("UPDATE meta SET value = :value WHERE name = :name", "DELETE FROM log WHERE seq > :last")
+    change(url, *statements, name=head[0], value=head[1], last=head[2] or 0)
 
 
 @pytest.mark.threat(62)
@@ -169,19 +169,20 @@ def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store
 @pytest.mark.parametrize("entry", ["no JSON", "[1]", "[" * 100_000])
 def test_a_row_whose_entry_is_not_json_is_the_bad_row(store: Store, url: str, entry: str) -> None:
     ran(store, *CALLS)
-    change(url, "UPDATE log SET entry = :entry WHERE seq = 2", entry=entry)
-    assert store.verify().bad_seq == 2
+    second = min(row.seq for row in store.log()) + 1
+    change(url, "UPDATE log SET entry = :entry WHERE seq = :seq", entry=entry, seq=second)
+    assert store.verify().bad_seq == second
     # The chain without the key: its hashes can be computed, and the signed end cannot.
     engine = create_engine(location_of(url).url)
     with engine.begin() as connection:
         before = ""
         for row in connection.execute(text("SELECT * FROM log ORDER BY seq")).mappings().all():
-            now = chain._hash(before or chain.GENESIS, row)  # pyright: ignore[reportPrivateUsage]
+            now = chain.row_hash(before or heads.GENESIS, row)
             connection.execute(text("UPDATE log SET hash = :now WHERE seq = :seq"), {"now": now, "seq": row["seq"]})
             before = now
     engine.dispose()
     check = store.verify()
-    assert (check.bad_seq, check.problem) == (2, "its entry is not JSON")
+    assert (check.bad_seq, check.problem) == (second, "its entry is not JSON")
 
 
 @pytest.mark.threat(62)

@@ -171,21 +171,23 @@ def _read_mentions(connection: Connection, runs: Mapping[str, str]) -> Iterator[
     known = set(runs)
     columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
     query = select(*columns).where(LOG.c.kind == "run", text(OTHER_THAN_CALLS))
-    for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
-        known.add(row.run_id)
-        yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
+    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as found:
+        for row in found:
+            known.add(row.run_id)
+            yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
     # A failed call may never have been on record: it was interrupted, or the run was full.
     query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
-    for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
-        path, _, number = row.subject.rpartition("/")
-        if path != row.run_id or not number.isdecimal():
-            # A tool made this call through its context; the record of the tool's own call stands for it.
-            continue
-        parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
-        for run_id in (row.run_id, parent):
-            if run_id in known:
-                yield run_id, [row.subject]
-                break
+    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as found:
+        for row in found:
+            path, _, number = row.subject.rpartition("/")
+            if path != row.run_id or not number.isdecimal():
+                # A tool made this call through its context; the record of the tool's own call stands for it.
+                continue
+            parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
+            for run_id in (row.run_id, parent):
+                if run_id in known:
+                    yield run_id, [row.subject]
+                    break
 
 
 def _find_steps(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]:

@@ -265,11 +265,14 @@ _COLUMNS = (*_FIRST_COLUMNS, *WHOSE)
 _WRITTEN = (*_COLUMNS, "hash", "parent", "duration_s")
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def row_hash(before: str, columns: Mapping[str, Any]) -> str:
     """Returns the hash of a row, which covers the hash of the row before."""
     # A row of the first schema has no value in these columns. If some are removed from a later row, its hash changes.
     is_first = all(columns[name] is None for name in WHOSE)
-    row = json.dumps([columns[name] for name in (_FIRST_COLUMNS if is_first else _COLUMNS)], separators=(",", ":"))
+    row = _ENCODER.encode([columns[name] for name in (_FIRST_COLUMNS if is_first else _COLUMNS)])
     return sha256(f"{before}\n{row}".encode()).hexdigest()
 
 

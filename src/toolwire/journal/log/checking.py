@@ -21,6 +21,9 @@ CHECKED_AT_ONCE = 1_000
 """Rows of a slice: about 15 ms, and at most a few megabytes of memory."""
 
 
+_COLUMNS = tuple(column.name for column in LOG.c)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogCheck:
     """The result of `Store.verify`.
@@ -73,16 +76,16 @@ class _ChainCheck:
             after = after if self._seq is None else head.pruned
             self._seq, self._hash = head.pruned, head.pruned_hash
         query = select(LOG).where(LOG.c.seq > after, LOG.c.seq <= before_first(self._chain + 1))
-        found = connection.execute(query.order_by(LOG.c.seq).limit(CHECKED_AT_ONCE)).mappings().all()
+        found = connection.execute(query.order_by(LOG.c.seq).limit(CHECKED_AT_ONCE)).all()
         for row in found:
-            if (fault := self._check_row(dict(row.items()))) is not None:
+            if (fault := self._check_row(dict(zip(_COLUMNS, row, strict=True)))) is not None:
                 return fault
         if len(found) < CHECKED_AT_ONCE:
             self.is_over = True
             return self._check_end(head)
         return None
 
-    def _check_row(self, row: Mapping[Any, Any]) -> _Fault | None:
+    def _check_row(self, row: Mapping[str, Any]) -> _Fault | None:
         assert self._seq is not None
         expected = self._seq + 1
         if row["seq"] != expected:

@@ -164,7 +164,9 @@ def page(
 
 def unseen(connection: Connection, seen: Cursor, wanted: LogFilter, limit: int) -> list[LogRow]:
     """Returns the next rows up to `seen.end` that its reader has not seen, by time."""
-    ranges = [_between(chain, seen.begin, seq) for chain, seq in seen.end.items()]
+    # Of a list's reader many rows may be left, which the index of times has in order. Few came since a follower's row.
+    number = LOG.c.seq if seen.begin else LOG.c.seq + 0
+    ranges = [_between(number, chain, seen.begin, seq) for chain, seq in seen.end.items()]
     if not ranges:
         return []
     query = _apply_filter(connection, select(*_SHOWN), wanted)
@@ -177,7 +179,7 @@ def newer(connection: Connection, begin: Ends, limit: int) -> list[LogRow]:
     chains: list[Sequence[Mapping[Any, Any]]] = []
     for chain, last in last_rows(connection).items():
         if last > begin.get(chain, 0):
-            query = select(*_SHOWN).where(_between(chain, begin, last)).order_by(LOG.c.seq).limit(limit)
+            query = select(*_SHOWN).where(_between(LOG.c.seq, chain, begin, last)).order_by(LOG.c.seq).limit(limit)
             chains.append([dict(row) for row in connection.execute(query).mappings()])
     rows: list[LogRow] = []
     for found in heapq.merge(*chains, key=operator.itemgetter("at")):
@@ -218,8 +220,8 @@ _PARENTS_AT_ONCE = 500
 """Calls in one query for the calls that they made."""
 
 
-def _between(chain: int, begin: Ends, last: int) -> Any:
-    return and_(LOG.c.seq > begin.get(chain, before_first(chain)), LOG.c.seq <= last)
+def _between(number: Any, chain: int, begin: Ends, last: int) -> Any:
+    return and_(number > begin.get(chain, before_first(chain)), number <= last)
 
 
 def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:

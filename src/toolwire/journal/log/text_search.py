@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, insert, literal, select, text, union_all, update
+from sqlalchemy import Connection, Engine, func, insert, literal, select, text, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from toolwire.journal.database.tables import LOG, META
@@ -30,7 +30,7 @@ SCANNED = 20_000
 of a second."""
 
 UNINDEXED = 1_000
-"""New rows that wait until SQLite's index gets them. A search looks through so many in a few milliseconds."""
+"""Rows that wait until an index is made, or gets them. A search looks through so many in a few milliseconds."""
 
 INDEXED_AT_ONCE = 200
 """Rows that one transaction adds to SQLite's index: about 15 ms, which other records wait for."""
@@ -41,6 +41,7 @@ INDEXED_BYTES = 256 * 1024
 PAUSE = 2.0
 """Times its own time that the thread rests after a transaction, so that other records wait for few of them."""
 
+_OTHERS = LOG.alias("others")
 _UPTO = "log_text_upto"
 _LOG = logging.getLogger("toolwire.store")
 
@@ -57,9 +58,8 @@ def contains(connection: Connection, wanted: str) -> Any:
         return found
     quoted = part.replace('"', '""')
     indexed = text("SELECT rowid AS seq FROM log_text WHERE log_text MATCH :part").bindparams(part=f'"{quoted}"')
-    others = select(LOG.c.seq).where(LOG.c.seq > _unindexed_after(connection), found)
-    numbers = union_all(indexed.columns(LOG.c.seq), others).subquery()
-    return LOG.c.seq.in_(select(numbers.c.seq)) & found
+    others = select(_OTHERS.c.seq).where(_OTHERS.c.seq > _unindexed_after(connection))
+    return (LOG.c.seq.in_(indexed.columns(LOG.c.seq)) | LOG.c.seq.in_(others)) & found
 
 
 def find_share(connection: Connection, wanted: str) -> float:
@@ -187,11 +187,11 @@ def _create_postgres_index(connection: Connection, driver: Any) -> None:
 
 
 def _is_unfinished(connection: Connection) -> bool:
-    if not _is_indexed(connection):
-        return True
-    if connection.dialect.name != "sqlite":
+    rows = select(LOG.c.seq).order_by(LOG.c.seq)
+    if connection.dialect.name == "sqlite":
+        rows = rows.where(LOG.c.seq > _read_index_end(connection))
+    elif _is_indexed(connection):
         return False
-    rows = select(LOG.c.seq).where(LOG.c.seq > _read_index_end(connection)).order_by(LOG.c.seq)
     return connection.execute(rows.limit(1).offset(UNINDEXED)).scalar() is not None
 
 
