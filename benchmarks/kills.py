@@ -77,8 +77,12 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def begun(store: Store, run_id: str) -> RunLedger:
-    """A new run."""
-    return store.start(RunStart(run_id=run_id, reply={}, protocol="", created_at=time.time())).result(_PATIENCE_S)
+    """A new run whose start is on record."""
+    run = RunStart(run_id=run_id, reply={}, protocol="", created_at=time.time())
+    ledger = store.start(run).result(_PATIENCE_S)
+    if (recorded := ledger.record_start()) is not None:
+        recorded.result(_PATIENCE_S)
+    return ledger
 
 
 def step_number(number: int) -> Step:

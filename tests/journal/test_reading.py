@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection, delete, event, func, select, text
 
 from tests.journal.log.test_memory_log import NOON, FakeRecord
-from tests.journal.world import PAID, done, request, run_start, started, step
+from tests.journal.world import PAID, done, on_record, request, run_start, started, step
 from tests.patience import PATIENCE_S, until
 from tests.session.saved import THREE
 from tests.session.test_suspended import decided, waiting
@@ -67,7 +67,7 @@ def test_a_list_of_runs_is_one_query_whatever_its_length(store: Store) -> None:
 
 def test_runs_are_listed_page_by_page(store: Store) -> None:
     for number in range(1, 8):
-        done(store.start(replace(run_start(f"r_{number}"), created_at=float(number))))
+        on_record(store, replace(run_start(f"r_{number}"), created_at=float(number)))
     pages: list[list[str]] = []
     before = None
     while page := store.runs(limit=3, before=before):

@@ -46,7 +46,16 @@ def run_start(run_id: str = "", **fields: Any) -> RunStart:
 
 
 def started(store: Store, run_id: str = "", **fields: Any) -> RunLedger:
-    return done(store.start(run_start(run_id, **fields)))
+    return on_record(store, run_start(run_id, **fields))
+
+
+def on_record(store: Store, run: RunStart) -> RunLedger:
+    """The ledger of a new run whose start is on record."""
+    ledger = done(store.start(run))
+    recorded = ledger.record_start()
+    assert recorded is not None
+    done(recorded)
+    return ledger
 
 
 def step(key: str = "1", tool: str = "pay", parent: str = "", **arguments: Any) -> Step:

@@ -25,11 +25,12 @@ from toolwire.invocation.fold import interruption_result, with_repeatable_stop
 from toolwire.invocation.judge import judge_call
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports.offload import needs_thread, offload_if
+from toolwire.invocation.ports.ports import CallRecord, Ledger
 from toolwire.invocation.postprocess import first_page, has_read, postprocess
 from toolwire.invocation.record import begin, is_divergence, recall, record_begun
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope, run_of
-from toolwire.invocation.tell import flush_events, tell, tell_started
+from toolwire.invocation.tell import flush_events, record_of, tell, tell_started
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import ToolCall
@@ -56,6 +57,9 @@ async def _leave_trail(call: ToolCall, scope: Scope) -> Outcome:
     except BaseException:
         trail.break_off()
         raise
+    if trail.is_last and scope.run is not None and isinstance(outcome, ToolResult):
+        scope.run.hold_last(trail, outcome)
+        return outcome
     return await trail.tell(outcome)
 
 
@@ -120,7 +124,7 @@ class Trail:
 
     __slots__ = (
         *("_begun", "_call", "_is_from_record", "_scope", "_span", "_started", "_started_at", "_step"),
-        *("doubt", "is_large"),
+        *("_record", "doubt", "is_large", "is_last"),
     )
 
     def __init__(self, call: ToolCall, scope: Scope) -> None:
@@ -131,6 +135,10 @@ class Trail:
         self._begun: Prepared | None = None
         """The call, once its tool may run."""
         self._is_from_record = False
+        self._record: CallRecord | None = None
+        """The call as observers receive it, once its end was recorded."""
+        self.is_last = False
+        """True if its end is recorded with the end of its turn, and told after that."""
         self.doubt: InDoubtStep | None = None
         """The earlier attempt at the call whose end is not on record."""
         self.is_large = needs_thread(call.arguments, scope.ports)
@@ -160,6 +168,7 @@ class Trail:
 
     def _take_from_record(self, known: ToolResult) -> ToolResult:
         self._is_from_record = True
+        self._count_end()
         if self._span is not None:
             self._span.from_record()
         self._measure(known)
@@ -179,6 +188,7 @@ class Trail:
 
     async def settle(self, outcome: Outcome) -> Outcome:
         """Records the outcome, and returns the one that counts when it is durable."""
+        is_last = self._count_end()
         if not isinstance(outcome, ToolResult):
             return outcome
         self._measure(outcome)
@@ -186,9 +196,22 @@ class Trail:
         # A run that diverged keeps its record unchanged: nothing after the divergence counts.
         if scope.ledger is None or step is None or is_divergence(outcome):
             return outcome
-        self._step = None
-        settled = await offload_if(scope.ports, self.is_large, partial(scope.ledger.settle, step, outcome))
-        return await scope.ports.wait_for(settled)
+        self._step, self.is_last = None, is_last
+        settled = await offload_if(scope.ports, self.is_large, partial(self._settle, scope.ledger, step, outcome))
+        return settled if isinstance(settled, ToolResult) else await scope.ports.wait_for(settled)
+
+    def _settle(self, ledger: Ledger, step: Step, result: ToolResult) -> Future[ToolResult] | ToolResult:
+        self._record = self._record_of(result)
+        settle = ledger.settle_with_end if self.is_last else ledger.settle
+        return settle(step, result, self._record)
+
+    def _count_end(self) -> bool:
+        """Counts one of the turn's own calls as ended. True if it was the last one."""
+        run = self._scope.run
+        if run is None or self._call.parent:
+            return False
+        run.open_calls -= 1
+        return run.open_calls == 0
 
     def break_off(self) -> None:
         """Records and tells that an exception ended the call: a cancellation, or a mistake of the host."""
@@ -203,7 +226,7 @@ class Trail:
             data = stop_facts(is_started=False, may_repeat=True)
             message = f"{call.name!r} was interrupted before it began."
             result = ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
-        self._tell(result, time.perf_counter() - self._started)
+        tell(self._record_of(result), self._scope)
         if self._span is not None:
             self._span.end(result)
 
@@ -214,8 +237,7 @@ class Trail:
         """
         scope = self._scope
         if isinstance(outcome, ToolResult):
-            duration_s = time.perf_counter() - self._started
-            await offload_if(scope.ports, self.is_large, partial(self._tell, outcome, duration_s))
+            await offload_if(scope.ports, self.is_large, partial(self._tell, outcome))
         if self._span is not None:
             self._span.end(outcome)
         if scope.events is not None:
@@ -228,9 +250,16 @@ class Trail:
         if not self.is_large:
             self.is_large = needs_thread((result.data, result.blocks, result.error), self._scope.ports)
 
-    def _tell(self, result: ToolResult, duration_s: float) -> None:
-        call = _without_nulls_left_out(self._call, result)
-        tell(call, self._scope, result, self._started_at, duration_s, is_from_record=self._is_from_record)
+    def _tell(self, result: ToolResult) -> None:
+        record = self._record or self._record_of(result)
+        # The ledger may have replaced the result, such as one that is too long for the run.
+        record.result = result
+        tell(record, self._scope)
+
+    def _record_of(self, result: ToolResult) -> CallRecord:
+        call, duration_s = _without_nulls_left_out(self._call, result), time.perf_counter() - self._started
+        is_from_record = self._is_from_record
+        return record_of(call, self._scope, result, self._started_at, duration_s, is_from_record=is_from_record)
 
 
 def _without_nulls_left_out(call: ToolCall, result: ToolResult) -> ToolCall:

@@ -100,13 +100,13 @@ def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, An
 
 def begin(
     prepared: Prepared, step: Step, scope: Scope, ledger: Ledger
-) -> Future[float | ToolResult] | ToolResult | None:
+) -> Future[float | ToolResult] | Future[None] | ToolResult | None:
     """Records the start of the call before it runs, and gives the start time, or a result if it must not run.
 
-    None: its start needs no record.
+    None: its start needs no record, and that of its run is on record.
     """
     if not _begins_on_record(prepared):
-        return None
+        return ledger.record_start()
     if prepared.request_id:
         # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
         # used.

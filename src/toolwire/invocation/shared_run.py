@@ -67,10 +67,33 @@ class AfterFailure:
         """Ends nothing."""
 
 
+class LastCall(Protocol):
+    """The last call of a turn: its record waits for the end of the turn (`invocation.invoker.Trail`)."""
+
+    async def tell(self, outcome: ToolResult, /) -> object:
+        """Tells the end of the call, which is durable now."""
+        ...
+
+    def break_off(self) -> None:
+        """Tells that the end of the call could not be recorded."""
+        ...
+
+
 class Run:
     """The state that all calls of one run share. Any thread may change it."""
 
-    __slots__ = ("__weakref__", "_lock", "asked", "end", "stopped", "taints", "under_way", "urls")
+    __slots__ = (
+        "__weakref__",
+        "_last",
+        "_lock",
+        "asked",
+        "end",
+        "open_calls",
+        "stopped",
+        "taints",
+        "under_way",
+        "urls",
+    )
 
     def __init__(self, taints: Iterable[Label] = (), end: TurnEnd | None = None) -> None:
         self.taints = frozenset(taints)
@@ -85,7 +108,26 @@ class Run:
         """URLs that stood whole in results which the run's conversation has read, the oldest first."""
         self.under_way = UnderWay()
         """The calls of the turn and of its programs that have begun and not ended, and how they stop."""
+        self.open_calls = 0
+        """Number of the turn's own calls that have not ended, if their ends are recorded."""
+        self._last: tuple[LastCall, ToolResult] | None = None
         self._lock = threading.Lock()
+
+    def hold_last(self, call: LastCall, result: ToolResult) -> None:
+        """Keeps the turn's last call, whose end is recorded together with the end of the turn, until then."""
+        self._last = call, result
+
+    async def tell_last(self) -> None:
+        """Tells the end of the turn's last call, which is durable now. Does nothing a second time."""
+        if self._last is not None:
+            (call, result), self._last = self._last, None
+            await call.tell(result)
+
+    def break_off_last(self) -> None:
+        """Tells that the end of the turn's last call could not be recorded, unless it was told before."""
+        if self._last is not None:
+            (call, _), self._last = self._last, None
+            call.break_off()
 
     def interrupt(self, reason: str) -> None:
         """Stops the running calls of the turn. Nothing more starts, and nothing waits for a person beyond the turn."""

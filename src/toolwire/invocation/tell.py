@@ -23,7 +23,7 @@ def tell_started(call: ToolCall, scope: Scope) -> None:
     _tell_each("started", "the start of call", call, scope, call)
 
 
-def tell(
+def record_of(
     call: ToolCall,
     scope: Scope,
     result: ToolResult,
@@ -31,9 +31,9 @@ def tell(
     duration_s: float,
     *,
     is_from_record: bool = False,
-) -> None:
-    """Passes one record to each observer, in their order."""
-    record = CallRecord(
+) -> CallRecord:
+    """Returns the record of a call that ended, for observers."""
+    return CallRecord(
         call,
         scope.tools.find(call.name),
         result,
@@ -44,8 +44,12 @@ def tell(
         caller=scope.caller,
         conversation=scope.conversation,
     )
+
+
+def tell(record: CallRecord, scope: Scope) -> None:
+    """Passes a record to each observer, in their order."""
     for observer in scope.listeners:
-        _tell(observer.ended, "the record of call", call.id, record)
+        _tell(observer.ended, "the record of call", record.call.id, record)
 
 
 def tell_asked(request: ApprovalRequest, call: ToolCall, scope: Scope) -> None:

@@ -45,10 +45,12 @@ class DurableLog(ExecutionLog):
     def ended(self, record: EndedCall, /) -> None:
         """Records one call. It becomes durable soon after.
 
-        A call from the record of its run is logged only if the process that ran it died before its row was written.
+        The row of a recorded run's call was written with the call's end. A call from the record of its run is logged
+        if the process that ran it died before it wrote the row, as those of earlier versions could.
         """
-        event = call_event(row_of(record), record.conversation, record.caller)
-        self.store.tell({**event, "is_once": True} if record.is_from_record else event)
+        if record.log_url != self.store.url:
+            event = call_event(row_of(record), record.conversation, record.caller)
+            self.store.tell({**event, "is_once": True} if record.is_from_record else event)
         self._prune_when_due()
 
     def asked(self, request: ApprovalRequest, _invocation_id: str, /) -> None:

@@ -30,6 +30,10 @@ SHOWN_REQUESTS = 5
 """Number of pending requests that the `repr` of a run names, so that it stays one line."""
 
 
+class ConversationChanged(Exception):
+    """Another turn changed what the conversation has read while this one began. Nothing of it was run or written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:
     """The request that a run starts from.

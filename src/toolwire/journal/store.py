@@ -7,24 +7,18 @@ from concurrent.futures import Future
 from typing import Any, Self
 
 from sqlalchemy import Connection, select
-from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal.conversation_info import check_name
 from toolwire.journal.database.location import LEASE_S, READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.conversations import insert_run, join_conversation
 from toolwire.journal.ledger.forgetting import forget
-from toolwire.journal.ledger.forms import encode_form, run_form
-from toolwire.journal.ledger.history import ReplayHistory, calls_of
-from toolwire.journal.ledger.leases import Lease
+from toolwire.journal.ledger.history import calls_of
 from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.shared_variables import note_variables, with_variables
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.log.chain import append
-from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
+from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_log import StoreLog
 from toolwire.journal.twins import async_twin
@@ -125,39 +119,16 @@ class Store(StoreLog, Conversations):
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:
-        """Records a new run; this process holds its lease. The run of the ledger has read what its conversation read.
+        """Opens a new run, which this process holds. Its ledger has read what its conversation read.
 
-        The future raises `DecisionRefused`: `run_busy` if the id exists, `conversation_busy` while another process
-        works on the conversation, or `not_permitted` if the conversation is another principal's.
+        The run is written together with its first record (`RunLedger.record_start`). All of this is checked then once
+        more, and the record is refused.
+
+        The future raises `DecisionRefused`: `conversation_busy` while another process works on the conversation, or
+        `not_permitted` if the conversation is another principal's. The first record of the run raises `run_busy` if
+        the id exists, and `ConversationChanged` if another turn changed what the conversation has read.
         """
-        database = self._database
-        now, lease_until = database.clock(), database.lease_until()
-        lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
-
-        def seal_start(start: RunStart) -> bytes:
-            return database.sealer.seal(encode_form(run_form(start)), "runs", start.run_id, "start")
-
-        # Sealed in this thread, since a reply may be large. It is sealed again if its conversation has read more.
-        first = seal_start(run)
-
-        def job(connection: Connection) -> RunLedger:
-            start, urls = join_conversation(connection, database.sealer, run, database.owner, now)
-            start = with_variables(connection, database.sealer, start)
-            sealed = first if start.taints == run.taints else seal_start(start)
-            insert_run(connection, run, lease, sealed, now, lease_until=lease_until)
-            append(connection, database.sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])
-            history = ReplayHistory(size=len(sealed))
-            if start.variables is not None:
-                note_variables(connection, database.sealer, start, history)
-            ledger = RunLedger(database, start, lease, status="running", rev=1, history=history, urls=urls)
-            return database.hold(ledger.run_id, ledger)
-
-        def refuse_duplicate(_: Connection, error: Exception) -> RunLedger:
-            if isinstance(error, IntegrityError):
-                raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
-            raise error
-
-        return database.run(job, refuse_duplicate, locks=(run.conversation,))
+        return start_run(self._database, run)
 
     def reopen(self, run_id: str) -> Future[RunLedger]:
         """Reopens a run as it stands, with the lease to continue it.

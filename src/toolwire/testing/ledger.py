@@ -160,9 +160,19 @@ class MemoryLedger:
         self.records.steps[start.step.key] = _LedgerStep(start.step, start, time.time())
         return self.records.steps[start.step.key].started_at
 
+    def record_start(self) -> None:
+        """Implements `Ledger.record_start`: the run has no start of its own."""
+
     @done
-    def settle(self, step: Step, result: ToolResult) -> ToolResult:
+    def settle(self, step: Step, result: ToolResult, record: object = None) -> ToolResult:  # noqa: ARG002 - as the port
         """Implements `Ledger.settle`."""
+        return self._settle(step, result)
+
+    def settle_with_end(self, step: Step, result: ToolResult, record: object = None) -> ToolResult:  # noqa: ARG002
+        """Implements `Ledger.settle_with_end`."""
+        return self._settle(step, result)
+
+    def _settle(self, step: Step, result: ToolResult) -> ToolResult:
         self.story.append(("settle", step.key))
         kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
         kept.result = result

@@ -45,7 +45,11 @@ class InMemory:
         self.statements: list[tuple[str, Any]] = []
         event.listen(self.engine, "before_cursor_execute", self._noted)
 
-    def put(self, work: Work) -> None:
+    def put(self, *works: Work) -> None:
+        for work in works:
+            self._write(work)
+
+    def _write(self, work: Work) -> None:
         try:
             if self.failure is not None:
                 raise self.failure

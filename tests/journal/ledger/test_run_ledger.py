@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.journal.world import PAID, done, request, run_start, start, started, step
+from tests.journal.world import PAID, done, on_record, request, run_start, start, started, step
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
@@ -38,7 +38,7 @@ def test_a_run_is_reopened_as_it_was_started(store: Store) -> None:
         engine="0.1.0",
         expires_at=4e9,
     )
-    ledger = done(store.start(asked))
+    ledger = on_record(store, asked)
     assert (ledger.start, ledger.status, ledger.rev, ledger.outcome) == (asked, "running", 1, None)
     done(ledger.release())
     found = again(store, asked.run_id)
@@ -307,7 +307,7 @@ def test_a_run_is_one_ledgers_at_a_time(store: Store, opened: Callable[[], Store
             done(other.reopen(ledger.run_id))
         assert busy.value.code == "run_busy"
     with pytest.raises(DecisionRefused):
-        done(store.start(ledger.start))
+        on_record(store, ledger.start)
     done(ledger.release())
     found = again(store, ledger.run_id)
     # A ledger that was released writes no more.

@@ -34,7 +34,7 @@ class FakeRecord:
         run_id: str = "r_1",
         minute: int = 0,
     ) -> None:
-        self.call = ToolCall(name, arguments or {}, id=id, parent="r_0")
+        self.call, self.log_url = ToolCall(name, arguments or {}, id=id, parent="r_0"), ""
         self.result = result or ToolResult(True, 3)
         self.run_id = run_id
         self.started_at = NOON.timestamp() + 60 * minute

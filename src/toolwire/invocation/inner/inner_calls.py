@@ -14,7 +14,7 @@ from toolwire.invocation.ports.ports import Ports
 from toolwire.invocation.resolve import may_name
 from toolwire.invocation.scope import Path, Scope, read_again
 from toolwire.invocation.shared_run import Run
-from toolwire.invocation.tell import tell
+from toolwire.invocation.tell import record_of, tell
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
@@ -160,7 +160,7 @@ class InnerCalls:
         scope = self._child_scope(run_id, self._scope.ports)
         message = f"{call.name!r} was not started: its program gave the call up, or ended first."
         result = ToolResult.failed("interrupted", message, data={"is_started": False}, call=call)
-        tell(call, scope, result, time.time(), 0.0)
+        tell(record_of(call, scope, result, time.time(), 0.0), scope)
 
     def _child_scope(self, run_id: str, ports: Ports) -> Scope:
         return replace(self._scope, ports=ports, run_id=run_id, run=self._run, result_limit_bytes=None, sink=None)

@@ -64,6 +64,13 @@ class Ledger(Protocol):
         """Keeps the long results of the run's conversation; None: they are kept in memory."""
         ...
 
+    def record_start(self) -> Future[None] | None:
+        """Records the start of the run; None if it is on record. No tool runs before the future resolves.
+
+        Each other record of the run comes after its start, too.
+        """
+        ...
+
     def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         """Returns the recorded result of a step, an `InDoubtStep` if it may have run, or None for a new step.
 
@@ -116,10 +123,17 @@ class Ledger(Protocol):
         """
         ...
 
-    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Records the end of the step.
+    def settle(self, step: Step, result: ToolResult, record: CallRecord | None = None) -> Future[ToolResult]:
+        """Records the end of the step, and `record` in the log. None: the log has no row of it.
 
         The future gives the result that counts: this one, or the reason why it was not kept.
+        """
+        ...
+
+    def settle_with_end(self, step: Step, result: ToolResult, record: CallRecord | None = None) -> ToolResult:
+        """Works as `settle`, and returns the result that counts at once. It is durable when the end of the turn is.
+
+        It is for the last call of a turn. What is recorded next takes its record along.
         """
         ...
 
@@ -277,6 +291,7 @@ class CallRecord:
         is_from_record: True if nothing ran: the result is that of an earlier pass over the run.
         caller: The caller on whose behalf the call was made.
         conversation: The conversation of the run; empty outside of a session.
+        log_url: The URL of the store that has the call in its log, because its ledger wrote it; empty if none has.
     """
 
     call: ToolCall
@@ -288,6 +303,7 @@ class CallRecord:
     is_from_record: bool = False
     caller: Caller = NOBODY
     conversation: str = ""
+    log_url: str = ""
 
 
 class Observer(Protocol):

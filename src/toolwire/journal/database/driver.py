@@ -15,6 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from toolwire.journal.database.gathering import begin_gathering
 
+ROWS_AT_ONCE = 16
+"""Rows in one insert: a turn has one to three, and the driver keeps a statement for each number of rows."""
+
 
 def begin(connection: Connection) -> None:
     """Begins a transaction that takes the write lock at once.
@@ -73,6 +76,26 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
         return cursor.rowcount
     except connection.dialect.loaded_dbapi.Error as error:
         raise _database_error(connection, statement, error) from error
+
+
+def insert_rows(
+    connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]], conflict: str = ""
+) -> None:
+    """Inserts rows. `conflict` is the clause `ON CONFLICT`.
+
+    Raises:
+        DBAPIError: A statement failed; SQLAlchemy would raise the same error.
+    """
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        statement = _insert(table, columns, len(some), conflict)
+        run_statement(connection, statement, *(value for row in some for value in row))
+
+
+@cache
+def _insert(table: str, columns: tuple[str, ...], rows: int, conflict: str) -> str:
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)} {conflict}"  # noqa: S608
 
 
 def insert_new(connection: Connection, table: Table) -> Any:

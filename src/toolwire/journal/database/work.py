@@ -85,8 +85,15 @@ class Work:
     otherwise: Callable[[Connection, Exception], Any] | None = None
     """Returns the answer when the database refused the work. It runs in a transaction of its own. None: the future
     raises."""
+    patience_s: float = 0.0
+    """Seconds that it waits for work for which a caller waits, to share its transaction; 0: a caller waits for it."""
     failed: Callable[[Exception], Any] | None = None
     """Returns the answer when the database could not be used. None: the future raises."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if a caller waits for it."""
+        return self.future is not None and not self.patience_s
 
 
 def write_batch(connection: Connection, batch: Sequence[Work]) -> None:

@@ -72,19 +72,26 @@ class Writer:
         with self._changed:
             return not self._waiting and not self._is_writing
 
-    def put(self, work: Work) -> None:
-        """Adds work. After `close`, or without a thread, its future raises `StoreUnavailable`."""
+    def put(self, *works: Work) -> None:
+        """Adds works, one directly after the other. After `close`, or without a thread, each is refused.
+
+        The future of a refused work raises `StoreUnavailable`.
+        """
         with self._changed:
             refusal = self._refusal()
             if refusal is None:
-                self._waiting.append(work)
-                if work.future is not None:
-                    work.future.shown, work.future.writer = self._transactions.shown, self._thread
-                    self._awaited += 1
-                if len(self._waiting) == 1 or self._awaited == self._wanted:
+                was_empty, before = not self._waiting, self._awaited
+                self._waiting += works
+                for work in works:
+                    if work.future is not None:
+                        work.future.shown, work.future.writer = self._transactions.shown, self._thread
+                    self._awaited += work.is_awaited
+                if was_empty or before < self._wanted <= self._awaited:
                     self._changed.notify_all()
                 return
-        fail(work, StoreUnavailable(f"the store {self._transactions.shown} {refusal}"), self._transactions.shown)
+        shown = self._transactions.shown
+        for work in works:
+            fail(work, StoreUnavailable(f"the store {shown} {refusal}"), shown)
 
     def wait_for_room(self) -> None:
         """Returns when the queue is not full. This is the back-pressure for work that no caller waits for."""
@@ -127,7 +134,7 @@ class Writer:
         while batch := self._next():
             began = time.monotonic()
             self._transactions.write(batch)
-            self._expected = sum(work.future is not None for work in batch)
+            self._expected = sum(work.is_awaited for work in batch)
             self._took_s = time.monotonic() - began
             # The thread must not keep the last batch alive while it waits.
             del batch
@@ -145,7 +152,7 @@ class Writer:
             if self._awaited:
                 self._gather()
             else:
-                self._wait(wanted=1, seconds=UNASKED_S)
+                self._wait(wanted=1, seconds=self._waiting[0].patience_s or UNASKED_S)
             return self._take()
 
     def _gather(self) -> None:
@@ -164,7 +171,7 @@ class Writer:
     def _take(self) -> Sequence[Work]:
         was_full = self.is_full
         batch = [self._waiting.popleft() for _ in range(min(BATCH_LIMIT, len(self._waiting)))]
-        self._awaited -= sum(work.future is not None for work in batch)
+        self._awaited -= sum(work.is_awaited for work in batch)
         self._is_writing = True
         if was_full:
             self._changed.notify_all()

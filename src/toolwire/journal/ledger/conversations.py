@@ -10,11 +10,12 @@ from sqlalchemy import Connection, func, select
 
 from toolwire.journal.conversation_info import ConversationInfo, refuse_other
 from toolwire.journal.database.driver import run_statement
+from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
-from toolwire.journal.ledger.leases import Lease, Owner, living_holder
-from toolwire.journal.run import RunStart
+from toolwire.journal.ledger.leases import Lease, NewLeases, Owner, living_holder
+from toolwire.journal.run import ConversationChanged, RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import Caller
@@ -33,27 +34,49 @@ class ConversationState:
     """The tool groups that were active at the end of the last turn."""
 
 
-def join_conversation(
+def look_at_conversation(
     connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
-) -> tuple[RunStart, tuple[str, ...]]:
-    """Enters a new run into its conversation.
+) -> ConversationState:
+    """Returns the state of the conversation that a new run is about to enter. Nothing is locked.
 
-    Returns the run with the labels of all data that the conversation read, and the URLs that it read.
+    Raises:
+        DecisionRefused: `not_permitted` or `conversation_busy`.
+    """
+    row = None
+    if run.conversation:
+        row = run_statement(connection, _READ_STATE, clear_text(run.conversation)).fetchone()
+    if row is None:
+        return ConversationState(caller=run.caller)
+    state = state_of(sealer, run.conversation, row[0])
+    _refuse_entry(connection, state, run, owner, now)
+    return state
+
+
+def join_conversation(
+    connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float, known: ConversationState
+) -> None:
+    """Enters a new run into its conversation. `known` is the state that the run has read.
 
     The conversation stays locked until the end of the transaction.
 
     Raises:
         DecisionRefused: `not_permitted` or `conversation_busy`.
+        ConversationChanged: Another turn has read more since.
     """
     if not run.conversation:
-        return run, ()
+        return
     state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
-    refuse_other(run.conversation, state.caller, run.caller)
-    refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
+    _refuse_entry(connection, state, run, owner, now)
+    if (state.taints, state.urls) != (known.taints, known.urls):
+        raise ConversationChanged
     both = state.taints | set(run.taints)
     if both != state.taints:
         _keep(connection, sealer, run.conversation, replace(state, taints=both))
-    return run if both == frozenset(run.taints) else replace(run, taints=tuple(sorted(both))), state.urls
+
+
+def _refuse_entry(connection: Connection, state: ConversationState, run: RunStart, owner: Owner, now: float) -> None:
+    refuse_other(run.conversation, state.caller, run.caller)
+    refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
 
 
 def whose(run: RunStart) -> dict[str, str]:
@@ -75,6 +98,7 @@ def insert_run(
     held = (lease.owner, lease.number, lease_until)
     names = map(clear_text, (run.run_id, *whose(run).values()))
     run_statement(connection, _INSERT_RUN, *times, *held, sealed, *names)
+    gathered(connection, NewLeases).leases.add(lease)
 
 
 _INSERT_RUN = (
@@ -194,6 +218,7 @@ def lock_conversation(
     return state_of(sealer, conversation, row[0])
 
 
+_READ_STATE = "SELECT state FROM conversations WHERE conversation = ?"
 _TOUCH = (
     "INSERT INTO conversations (conversation, created_at, updated_at, state) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (conversation) DO UPDATE SET updated_at = excluded.updated_at RETURNING state"

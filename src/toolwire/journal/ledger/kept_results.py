@@ -46,11 +46,19 @@ class KeptResults:
     A run without a conversation reads its own results only.
     """
 
-    def __init__(self, database: Database, start: RunStart, touch: Callable[[Connection], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        start: RunStart,
+        touch: Callable[[Connection], None],
+        run: Callable[..., Future[Any]],
+    ) -> None:
+        """`run` queues a job of the run, with what answers if the database refused it, and names of what it locks."""
         self._database = database
         self._start = start
         self._touch = touch
         """Renews the lease of the run, and raises `LeaseLost` if another process took the run."""
+        self._run = run
 
     def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
         """Keeps a text until its run is forgotten, or until newer results need the room.
@@ -81,7 +89,7 @@ class KeptResults:
             _make_room(connection, self._ours(), new_id)
             return new_id
 
-        return self._database.run(job, _ignore_lost_lease, locks=(self._start.run_id, KEPT))
+        return self._run(job, _ignore_lost_lease, KEPT)
 
     def find(self, id: str, caller: Caller, /) -> KeptText | None:
         """Returns the text; None if it was dropped, or belongs to another conversation or caller.

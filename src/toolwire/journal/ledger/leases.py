@@ -19,7 +19,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from toolwire.journal.database.driver import run_many
+from toolwire.journal.database.driver import run_many, run_statement
+from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.tables import OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
@@ -111,6 +112,16 @@ class Lease:
 _ADVANCE_REVISION = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
+class NewLeases:
+    """The leases that were made in the writer's transaction. They hold until its end, so that none is checked."""
+
+    def __init__(self) -> None:
+        self.leases = set[Lease]()
+
+    def write(self, connection: Connection) -> None:
+        """Does nothing: the leases are written."""
+
+
 class LeaseCheck:
     """The record that precedes every other record of a run. It fails unless the lease still holds.
 
@@ -125,7 +136,10 @@ class LeaseCheck:
         Raises:
             LeaseLost: Another process holds one of the runs.
         """
-        times = Counter[Lease](row["lease"] for row in rows)
+        new = gathered(connection, NewLeases).leases
+        times = Counter[Lease](row["lease"] for row in rows if row["lease"] not in new)
+        if not times:
+            return
         now = max(row["now"] for row in rows)
         values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
         if run_many(connection, _ADVANCE_REVISION, values) != len(times):
@@ -168,6 +182,25 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, lease
         .values(owner=lease.owner, lease=lease.number, lease_until=lease_until, rev=RUNS.c.rev + 1, updated_at=now)
     )
     return lease
+
+
+def end_run(connection: Connection, lease: Lease, status: str, outcome: bytes | None, now: float) -> int:
+    """Records that the run ended or waits, and releases it. Returns its revision.
+
+    Raises:
+        LeaseLost: Another process holds the run.
+    """
+    held = (lease.run_id, lease.owner, lease.number)
+    found = run_statement(connection, _END_RUN, status, outcome, now, *held).fetchall()
+    if not found:
+        raise LeaseLost
+    return found[0][0]
+
+
+_END_RUN = (
+    "UPDATE runs SET status = ?, outcome = ?, updated_at = ?, owner = '', rev = rev + 1"
+    " WHERE run_id = ? AND owner = ? AND lease = ? RETURNING rev"
+)
 
 
 def give_up(connection: Connection, lease: Lease) -> None:

@@ -7,12 +7,13 @@ database decides.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, update
 
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work, has_succeeded
@@ -23,12 +24,13 @@ from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
-from toolwire.journal.ledger.leases import LEASE_CHECK, Lease, LeaseLost, check_lease, give_up
+from toolwire.journal.ledger.leases import LEASE_CHECK, Lease, LeaseLost, check_lease, end_run, give_up
 from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, note_row, step_end_row, step_start_row
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
-from toolwire.journal.log.events import run_event
+from toolwire.journal.log.events import call_event, run_event
+from toolwire.journal.log.memory_log import EndedCall, row_of
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.effects import Label
@@ -37,6 +39,10 @@ from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 from toolwire.vocabulary.variables import VariablesChange
 
 T = TypeVar("T")
+
+COMPOSITE_PATIENCE_S = 0.25
+"""Seconds that the start of a program waits for the program's first call, to share its transaction. Most make one
+sooner. A longer one is on record while it runs."""
 
 _LOG = logging.getLogger("toolwire.store")
 
@@ -55,7 +61,9 @@ class RunLedger:
         history: ReplayHistory,
         outcome: tuple[ToolResult, ...] | None = None,
         urls: tuple[str, ...] = (),
+        opening: Work | None = None,
     ) -> None:
+        """`opening` writes the start of a new run; the first record takes it along."""
         self.run_id = start.run_id
         self.start = start
         self.approval_call_ids = frozenset(one.call_id for one in history.requests if not one.is_question)
@@ -74,6 +82,18 @@ class RunLedger:
         self._released: Future[Any] = Future()
         """The last write that releases the run. It may have failed."""
         self._history = history
+        self._has_requests = bool(history.requests)
+        """True if the run has, or may have, a request. Only this process can make one."""
+        self._sending = threading.RLock()
+        """Held while records are queued, so that none of them comes before the start of its run."""
+        self._opening = opening
+        """The start of the run, until it is queued."""
+        self._started = None if opening is None else opening.future
+        """Resolves when the start of the run that this ledger writes is durable."""
+        self._locks = (start.conversation or start.run_id,)
+        """What each of its records locks (`database/locks.py`): a conversation stands for its runs."""
+        self._last: Rows = ()
+        """The end of the turn's last call, until it is queued with the end of the turn."""
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -115,7 +135,20 @@ class RunLedger:
     @property
     def pages(self) -> KeptResults:
         """The long results of the run's conversation."""
-        return KeptResults(self._database, self.start, self._check_lease)
+        return KeptResults(self._database, self.start, self._check_lease, self._run)
+
+    def record_start(self) -> Future[None] | None:
+        """Records the start of the run, unless it is on record; None then. No tool runs before this future resolves.
+
+        The future raises what `Store.start` says. Any other record of the run records the start too.
+        """
+        if self._started is None or (self._started.done() and self._started.exception() is None):
+            return None
+        future = RecordFuture[None]()
+        self._send(
+            Work(future=future, records=[self._lease_record(self._database.clock())], otherwise=self._refuse_lost_lease)
+        )
+        return future
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """Records the request before a person sees it. Returns the recorded one, with its decision if it has one."""
@@ -124,6 +157,7 @@ class RunLedger:
             self._check_lease(connection)
             return approvals.ask(connection, self._database.sealer, request)
 
+        self._has_requests = True
         return self._run(job)
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
@@ -154,6 +188,8 @@ class RunLedger:
         """Records that the step is about to run, uses up its approval, and returns its start time.
 
         Returns a failure if it must not run: it was begun elsewhere, the lease is lost, or its approval does not fit.
+
+        The future of a composite is done: its only effects are its inner calls, whose records come after its own.
         """
         now = self._database.clock()
         future = RecordFuture[float | ToolResult]()
@@ -163,32 +199,65 @@ class RunLedger:
             future.set_result(kept)
             return future
         row = step_start_row(self._database.sealer, self.run_id, start, data, kept.started_at)
-        work = Work(future=future, answer=kept.started_at, locks=(self.run_id,))
-        work.otherwise, work.failed = partial(self._undo_begin, kept), partial(self._refuse_unrecorded, kept)
+        work = Work(future=future, answer=kept.started_at, otherwise=partial(self._undo_begin, kept))
         is_again = kept.before is not None
-        if not is_again and not start.request_id:
-            work.records = [self._lease_record(now), (BEGUN, row)]
-        else:
+        if is_again or start.request_id:
             sealer, lease = self._database.sealer, self._require_lease()
             work.job = lambda connection: begin(connection, sealer, lease, start, row, is_again=is_again)
-        self._database.put(work)
+        else:
+            work.records = [self._lease_record(now), (BEGUN, row)]
+        if start.is_composite and work.job is None:
+            work.future, work.patience_s = None, COMPOSITE_PATIENCE_S
+            future.set_result(kept.started_at)
+        elif self._started is None or self._started.done():
+            # A run that could not even be started raises instead.
+            work.failed = partial(self._refuse_unrecorded, kept)
+        self._send(work)
         return future
 
-    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
-        future, now = RecordFuture[ToolResult](), self._database.clock()
+    def settle(self, step: Step, result: ToolResult, record: EndedCall | None = None) -> Future[ToolResult]:
+        """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full.
+
+        `record` is the call for the log, whose row is written with it; None: the log has no row of it.
+        """
+        future = RecordFuture[ToolResult]()
 
         def put(kept: KeptStep, end: StepEnd, place: int) -> None:
-            row = step_end_row(self._database.sealer, self.run_id, end, place, now)
-            records: list[tuple[RecordKind, Mapping[str, Any]]] = [(ENDED, row)]
-            if kept.start is not None and kept.start.request_id:
-                records.append((USED, {"request_id": kept.start.request_id}))
-            self._put(records, future, kept.result)
+            self._put(self._end_rows(kept, end, place, record), future, kept.result)
 
         refused = self._history.end(step, result, put)
         if refused is not None:
             future.set_result(refused)
         return future
+
+    def settle_with_end(self, step: Step, result: ToolResult, record: EndedCall | None = None) -> ToolResult:
+        """Works as `settle` for the turn's last call: it is recorded together with the end of the turn.
+
+        Returns the result that counts. It is not durable before the end of the turn is.
+        """
+        found = result
+
+        def put(kept: KeptStep, end: StepEnd, place: int) -> None:
+            nonlocal found
+            found = kept.result or result
+            if self._lease is None or self._is_lost:
+                return
+            with self._sending:
+                self._last = [*self._last, *self._end_rows(kept, end, place, record)]
+
+        return self._history.end(step, result, put) or found
+
+    def _end_rows(self, kept: KeptStep, end: StepEnd, place: int, record: EndedCall | None) -> Rows:
+        database = self._database
+        rows: list[tuple[RecordKind, Mapping[str, Any]]] = [
+            (ENDED, step_end_row(database.sealer, self.run_id, end, place, self._database.clock()))
+        ]
+        if kept.start is not None and kept.start.request_id:
+            rows.append((USED, {"request_id": kept.start.request_id}))
+        if record is not None and kept.result is not None:
+            record.result, record.log_url = kept.result, database.location.shown
+            rows.append((database.log, call_event(row_of(record), record.conversation, record.caller)))
+        return rows
 
     def abandon(self, step: Step) -> None:
         """Notes that the step no longer runs here. Its outcome stays open."""
@@ -214,14 +283,14 @@ class RunLedger:
         sealed = self._seal_column(self._history.outcome(kept, texts_of(self.start)), "outcome")
 
         def job(connection: Connection) -> None:
-            self._check_lease(connection)
-            approvals.supersede(connection, self.run_id)
-            self._end(connection, taints, urls, status=self._final(connection), outcome=sealed)
+            if self._has_requests:
+                approvals.supersede(connection, self.run_id)
+            self._end(connection, taints, urls, self._final(connection), sealed)
             if variables is not None:
                 keep_variables(connection, self._database.sealer, self.start, variables, self._database.clock())
             self.outcome = kept
 
-        self._released = self._run(job)
+        self._released = self._run_with_last(job)
         return self._released
 
     def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
@@ -231,8 +300,7 @@ class RunLedger:
         """
 
         def job(connection: Connection) -> SuspendedRun:
-            self._check_lease(connection)
-            self._end(connection, taints, urls, status="suspended")
+            self._end(connection, taints, urls, "suspended", None)
             sealer = self._database.sealer
             head, root = self._history.root()
             return SuspendedRun(
@@ -244,18 +312,18 @@ class RunLedger:
                 key=sealer.wire_key,
             )
 
-        self._released = self._run(job)
+        self._released = self._run_with_last(job)
         return self._released
 
     def release(self) -> Future[None]:
         """Releases the run as it stands, also if its end could not be written. Does nothing if it was released before.
 
-        If this cannot be written either, the next renewal of leases releases the run.
+        Nor does it if the run was never written. If this cannot be written either, the next renewal of leases releases
+        the run.
         """
         lease = self._lease
-        if lease is not None and not has_succeeded(self._released):
-            release = partial(give_up, lease=lease)
-            self._released = future = self._database.run(release, locks=(self.run_id,))
+        if lease is not None and self._opening is None and not has_succeeded(self._released):
+            self._released = future = self._run(partial(give_up, lease=lease), None)
         else:
             future = RecordFuture[None]()
             future.set_result(None)
@@ -266,21 +334,19 @@ class RunLedger:
         # A diverged run stays diverged: nothing of it runs again.
         if self.status == "diverged":
             return "diverged"
-        return "stopped" if approvals.is_stopped(connection, self.run_id) else "finished"
+        is_stopped = self._has_requests and approvals.is_stopped(connection, self.run_id)
+        return "stopped" if is_stopped else "finished"
 
     def _end(
         self,
         connection: Connection,
         taints: Iterable[Label],
         urls: Iterable[str],
-        *,
         status: RunStatus,
-        **values: Any,
+        outcome: bytes | None,
     ) -> None:
         lease = self._require_lease()
-        connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
-        give_up(connection, lease)
-        self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
+        self.rev = end_run(connection, lease, status, outcome, self._database.clock())
         sealer = self._database.sealer
         append(connection, sealer, [run_event(self.start, status, lease=lease.number, steps=self._history.spans())])
         known = set(self.urls)
@@ -289,17 +355,47 @@ class RunLedger:
 
     # -- how --------------------------------------------------------------------------------------------------------
 
-    def _run(self, job: Callable[[Connection], T]) -> Future[T]:
-        return self._database.run(job, self._refuse_lost_lease, locks=(self.run_id, self.start.conversation))
+    def _run(
+        self,
+        job: Callable[[Connection], T],
+        otherwise: Callable[[Connection, Exception], Any] | None = None,
+        *locks: str,
+    ) -> Future[T]:
+        """Queues a job of the run. `locks` are the names of more that it locks (`database/locks.py`)."""
+        future = RecordFuture[T]()
+        self._send(Work(future=future, job=job, otherwise=otherwise or self._refuse_lost_lease, locks=locks))
+        return future
+
+    def _run_with_last(self, job: Callable[[Connection], T]) -> Future[T]:
+        """Runs the job that ends the turn, in one transaction with the end of the turn's last call."""
+        future = RecordFuture[T]()
+        with self._sending:
+            rows, self._last = self._last, ()
+            self._send(Work(future=future, records=rows, job=job, otherwise=self._refuse_lost_lease))
+        return future
 
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None and not self._is_lost:
             records = [self._lease_record(self._database.clock()), *records]
-            otherwise, locks = partial(self._answer_despite_loss, answer), (self.run_id,)
-            work = Work(future=future, records=records, answer=answer, otherwise=otherwise, locks=locks)
-            self._database.put(work)
+            otherwise = partial(self._answer_despite_loss, answer)
+            self._send(Work(future=future, records=records, answer=answer, otherwise=otherwise))
         elif future is not None:
             future.set_result(answer)
+
+    def _send(self, work: Work) -> None:
+        """Queues the work, directly behind the start of a new run and the end of the last call that waits for it."""
+        with self._sending:
+            before = list[Work]()
+            if self._opening is not None:
+                self._opening.patience_s = work.patience_s
+                before.append(self._opening)
+                self._opening = None
+            if self._last:
+                rows, self._last = [self._lease_record(self._database.clock()), *self._last], ()
+                otherwise = partial(self._answer_despite_loss, None)
+                before.append(Work(future=None, records=rows, otherwise=otherwise, locks=self._locks))
+            work.locks = (*work.locks, *self._locks)
+            self._database.put(*before, work)
 
     def _lease_record(self, now: float) -> tuple[RecordKind, Mapping[str, Any]]:
         return LEASE_CHECK, {"lease": self._require_lease(), "now": now}
@@ -317,6 +413,7 @@ class RunLedger:
 
     def _answer_despite_loss(self, answer: Any, _: Connection, error: Exception) -> Any:
         """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
+        self._raise_refusal_of_start(error)
         if not isinstance(error, LeaseLost):
             raise error
         if not self._is_lost:
@@ -325,9 +422,15 @@ class RunLedger:
         return answer
 
     def _refuse_lost_lease(self, _: Connection, error: Exception) -> Any:
+        self._raise_refusal_of_start(error)
         if not isinstance(error, LeaseLost):
             raise error
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
+
+    def _raise_refusal_of_start(self, error: Exception) -> None:
+        """Raises the reason why the run was not started, if a record found no run for that reason."""
+        if isinstance(error, LeaseLost) and self._started is not None and self._started.done():
+            self._started.result(timeout=0)
 
     def _refusal(self) -> ToolResult | None:
         """Returns why no step must begin, as far as this process knows, or None."""
@@ -339,6 +442,7 @@ class RunLedger:
 
     def _undo_begin(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
         self._history.undo(kept)
+        self._raise_refusal_of_start(error)
         return why_not(connection, error, self.run_id, kept.step)
 
     def _refuse_unrecorded(self, kept: KeptStep, error: Exception) -> ToolResult:
@@ -364,6 +468,5 @@ class RunLedger:
                 [run_event(self.start, "diverged", lease=self._require_lease().number, step=step.key)],
             )
 
-        otherwise = partial(self._answer_despite_loss, None)
-        self._database.put(Work(future=None, job=job, otherwise=otherwise, locks=(self.run_id,)))
+        self._send(Work(future=None, job=job, otherwise=partial(self._answer_despite_loss, None)))
         return failure

@@ -5,6 +5,7 @@ Each run holds those that it set last. So they are forgotten with the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,8 @@ from toolwire.journal.database.tables import RUNS, VARIABLES
 from toolwire.journal.ledger.conversations import lock_conversation, whose
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
 from toolwire.journal.ledger.history import ReplayHistory
-from toolwire.journal.ledger.steps import NOTED, note_row
 from toolwire.journal.ledger.steps import VARIABLES as KEY
+from toolwire.journal.ledger.steps import note_row
 from toolwire.journal.run import RunStart
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.variables import Variables, VariablesChange, drop_oldest
@@ -33,15 +34,17 @@ def with_variables(connection: Connection, sealer: Sealer, run: RunStart) -> Run
     return replace(run, variables={name: text for one in kept for name, text in one.items()})
 
 
-def note_variables(connection: Connection, sealer: Sealer, run: RunStart, history: ReplayHistory) -> None:
-    """Records the variables of a new run, so that each pass over it starts with the same."""
+def note_variables(sealer: Sealer, run: RunStart, history: ReplayHistory) -> list[Mapping[str, Any]]:
+    """Notes the variables of a new run, so that each pass over it starts with the same. Returns the rows to write."""
+    rows = list[Mapping[str, Any]]()
 
     def put(place: int) -> int:
-        row = note_row(sealer, run.run_id, "", {KEY: run.variables}, place)
-        NOTED.write(connection, [row])
-        return len(row["entry"].data)
+        rows.append(note_row(sealer, run.run_id, "", {KEY: run.variables}, place))
+        return len(rows[-1]["entry"].data)
 
-    history.note("", {KEY: run.variables}, put)
+    if run.variables is not None:
+        history.note("", {KEY: run.variables}, put)
+    return rows
 
 
 def variables_in(history: ReplayHistory) -> Variables | None:

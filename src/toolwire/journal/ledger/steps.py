@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
 
-from toolwire.journal.database.driver import run_many
+from toolwire.journal.database.driver import insert_rows, run_many
 from toolwire.journal.database.sealing import Draft, Sealer
 from toolwire.journal.database.tables import STEPS
 from toolwire.journal.ledger.forms import GIVEN, ONCE, REFERRING, WHOLE, encode_form, shorten_form, step_end_form
@@ -21,56 +21,51 @@ VARIABLES = "variables"
 """The key of the variables in the note of a run or a program that starts with them."""
 
 
-class StatementKind:
-    """A kind of record with one statement, run for many rows at once.
+class InsertKind:
+    """A kind of record that is a new row, many of them in one statement.
 
-    The writing thread seals the draft column: a calling thread would have to wait for the interpreter after each seal.
+    The writing thread seals the draft, the last column: a calling thread would have to wait for the interpreter after
+    each seal.
     """
 
-    def __init__(self, rank: int, statement: str, *columns: str, draft: str = "") -> None:
+    def __init__(self, rank: int, table: str, *columns: str, conflict: str = "") -> None:
+        """`conflict` is the clause `ON CONFLICT`."""
         self.rank = rank
-        self._statement = statement
-        # With a single column, `itemgetter` would return the value instead of a tuple.
-        self._values: Callable[[Any], Any] = itemgetter(*columns) if columns[1:] else lambda row: (row[columns[0]],)
-        self._draft = draft
+        self._table, self._columns, self._conflict = table, columns, conflict
+        self._values, self._draft = itemgetter(*columns[:-1]), columns[-1]
 
-    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Writes all rows with one call of the driver and returns how many database rows changed."""
-        values: list[tuple[Any, ...]] = list(map(self._values, rows))
-        if self._draft:
-            drafts: list[Draft] = [row[self._draft] for row in rows]
-            sealed = drafts[0].sealer.seal_all(drafts)
-            values = [(*row, last) for row, last in zip(values, sealed, strict=True)]
-        return run_many(connection, self._statement, values)
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes all rows."""
+        drafts: list[Draft] = [row[self._draft] for row in rows]
+        sealed = drafts[0].sealer.seal_all(drafts)
+        values = [(*self._values(row), data) for row, data in zip(rows, sealed, strict=True)]
+        insert_rows(connection, self._table, self._columns, values, self._conflict)
 
 
-BEGUN = StatementKind(
-    1,
-    "INSERT INTO steps (run_id, key, started_at, attempt, begun) VALUES (?, ?, ?, ?, ?)",
-    *("run_id", "key", "started_at", "attempt"),
-    draft="begun",
-)
+class UsedKind:
+    """The end of an approved call."""
+
+    rank = 3
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Marks the requests of the calls as done."""
+        run_many(connection, _USE, [(row["request_id"],) for row in rows])
+
+
+_USE = "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'"
+BEGUN = InsertKind(1, "steps", "run_id", "key", "started_at", "attempt", "begun")
 """A step that is about to run. The insert fails if the row exists, so no step begins twice."""
-ENDED = StatementKind(
-    2,
-    "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended) VALUES (?, ?, 0.0, 0, ?, ?, ?)"
-    " ON CONFLICT (run_id, key) DO UPDATE"
+ENDED = InsertKind(
+    *(2, "steps", "run_id", "key", "started_at", "attempt", "place", "ended_at", "ended"),
+    conflict="ON CONFLICT (run_id, key) DO UPDATE"
     " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
     # If a step ends twice, the first result stands.
     " WHERE steps.ended IS NULL",
-    *("run_id", "key", "place", "ended_at"),
-    draft="ended",
 )
 """The end of a step, whether or not it was begun."""
-NOTED = StatementKind(
-    2,
-    "INSERT INTO notes (run_id, place, parent, entry) VALUES (?, ?, ?, ?)",
-    *("run_id", "place", "parent"),
-    draft="entry",
-)
+NOTED = InsertKind(2, "notes", "run_id", "place", "parent", "entry")
 """A note of a composite tool."""
-USED = StatementKind(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
-"""The end of an approved call."""
+USED = UsedKind()
 
 
 def step_start_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
@@ -108,7 +103,9 @@ def step_end_row(sealer: Sealer, run_id: str, end: StepEnd, place: int, now: flo
     """Returns the row of a step that ended."""
     key = end.step.key
     draft = Draft(sealer, end.data, ("steps", run_id, key, "ended"))
-    return {"run_id": run_id, "key": key, "place": place, "ended_at": now, "ended": draft}
+    ends = {"place": place, "ended_at": now, "ended": draft}
+    # These count if it was not begun.
+    return {"run_id": run_id, "key": key, "started_at": 0.0, "attempt": 0, **ends}
 
 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, event, select
@@ -32,6 +32,9 @@ from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
 
+
+READER_THREADS = 4
+"""Threads that read a server for new runs: a read takes less than a tenth of a commit."""
 
 _KEY_CHECK = "key_check"
 
@@ -72,6 +75,7 @@ class Database:
             self.tail = Tail(self.read_one_state)
             """Reads new rows for those who follow the log."""
             self.text_index = TextIndex(self._engine, self.run)
+            self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="toolwire-reader")
             if location.path is not None:
                 GATE.add(self)
 
@@ -87,9 +91,9 @@ class Database:
         self.writer.put(Work(future=future, job=job, otherwise=otherwise, locks=locks))
         return future
 
-    def put(self, work: Work) -> None:
-        """Queues work for the writer."""
-        self.writer.put(work)
+    def put(self, *works: Work) -> None:
+        """Queues works for the writer, one directly after the other."""
+        self.writer.put(*works)
 
     def wait_for_writes(self) -> None:
         """Returns after all work that was queued before is written."""
@@ -113,6 +117,20 @@ class Database:
     def read_one_state(self, job: Callable[[Connection], T]) -> T:
         """Runs a reading job that sees one snapshot of the database."""
         return self.read(job, is_one_state=True)
+
+    def read_soon(self, job: Callable[[Connection], T]) -> Future[T]:
+        """Runs a reading job and returns its future. An event loop may wait for it.
+
+        SQLite is read in this thread: a reader waits for no other process. A server is read in a thread.
+        """
+        if self.location.path is None:
+            return self._readers.submit(self.read, job)
+        future: Future[T] = Future()
+        try:
+            future.set_result(self.read(job))
+        except Exception as error:  # noqa: BLE001 - the future carries it
+            future.set_exception(error)
+        return future
 
     def hold(self, run_id: str, ledger: T) -> T:
         """Registers the ledger of a run and returns it. The process renews the lease as long as the ledger exists."""
@@ -146,6 +164,7 @@ class Database:
         self.writer.close()
         self._conversations.clear()
         self._is_closed = True
+        self._readers.shutdown(wait=False)
         self._engine.dispose()
 
     def let_go(self) -> None:
@@ -156,6 +175,7 @@ class Database:
     def after_fork(self) -> None:
         """Drops the connections in the child without closing them: they belong to the parent."""
         self.writer.after_fork()
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="toolwire-reader")
         self._engine.dispose(close=False)
 
     def _drop_if_closed(self, _: object, record: ConnectionPoolEntry) -> None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection, exists, func, select, text
 
-from toolwire.journal.database.driver import run_statement
+from toolwire.journal.database.driver import insert_rows
 from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CALLS_AND_REQUESTS, LOG, clear_text
@@ -32,9 +32,6 @@ from toolwire.journal.log.heads import (
     replace_head,
 )
 from toolwire.journal.log.redaction import redact
-
-ROWS_AT_ONCE = 16
-"""Rows in one statement: a turn of one call has two, and each number of rows is a statement that the driver keeps."""
 
 CHAIN = "toolwire_chain"
 """The execution option of an engine that holds the `Chain` of its store."""
@@ -200,7 +197,7 @@ def _draft(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": float(row["at"]),
         "kind": row["kind"],
-        **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
+        **{name: _clear_name(str(row[name])) for name in ("run_id", "subject", "tool", "status")},
         "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
         **{name: _clear_name(row.get(name, "")) for name in WHOSE},
         **column_values(row["kind"], entry),
@@ -218,16 +215,7 @@ def _link(head: Head, drafts: Sequence[Mapping[str, Any]]) -> tuple[Head, list[d
 
 
 def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[start : start + ROWS_AT_ONCE]
-        run_statement(connection, _insert(len(some)), *(row[name] for row in some for name in _WRITTEN))
-
-
-@cache
-def _insert(count: int) -> str:
-    """Returns the statement that inserts so many rows."""
-    row = f"({', '.join('?' * len(_WRITTEN))})"
-    return f"INSERT INTO log ({', '.join(_WRITTEN)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - names and marks only
+    insert_rows(connection, "log", _WRITTEN, [tuple(row[name] for name in _WRITTEN) for row in rows])
 
 
 def entry_of(written: str) -> Mapping[str, Any] | None:
@@ -255,7 +243,7 @@ _SAME = ("kind", "subject", "status")
 
 @lru_cache(1_000)
 def _clear_name(name: str) -> str:
-    """Returns the name of a conversation or caller as the log keeps it. Many rows carry the same names."""
+    """Returns a name or an id as the log keeps it. Many rows carry the same ones."""
     return clear_text(str(redact(name)))
 
 

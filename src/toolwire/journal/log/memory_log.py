@@ -44,6 +44,7 @@ class EndedCall(Protocol):
     is_from_record: bool
     conversation: str
     caller: Caller
+    log_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

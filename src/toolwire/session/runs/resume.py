@@ -17,7 +17,7 @@ from toolwire.invocation.ports.offload import is_large_value, offload_if
 from toolwire.invocation.ports.ports import Ledger
 from toolwire.invocation.record import is_divergence, not_run, read_below
 from toolwire.invocation.scope import Run, Scope, read_again
-from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
+from toolwire.journal.run import RUN_LIFE_S, ConversationChanged, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import narrow_rule
 from toolwire.sandbox.answers import replay_engine
@@ -141,17 +141,24 @@ class Runs:
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
         self.groups.switch_on(self._scope())
-        ports = async_scope(self._scope()).ports
+        ports, is_changed = async_scope(self._scope()).ports, False
         is_big = any(is_large_value(call.arguments) for call in reply.calls)
-        started = await offload_if(ports, is_big, lambda: self._record_start(run_id, reply, run))
-        ledger = cast("KeptRun", await ports.wait_for(started))
-        # Another process may have read more in this conversation.
-        run.read(frozenset(ledger.start.taints))
-        run.saw(ledger.urls)
-        return await self._pass(ledger, reply, run)
+        while True:
+            started = await offload_if(ports, is_big, lambda: self._open(run_id, reply, run))
+            ledger = cast("KeptRun", await ports.wait_for(started))
+            try:
+                if is_changed and (recorded := ledger.record_start()) is not None:
+                    await ports.wait_for(recorded)
+                # Another process may have read more in this conversation.
+                run.read(frozenset(ledger.start.taints))
+                run.saw(ledger.urls)
+                return await self._pass(ledger, reply, run)
+            except ConversationChanged:
+                # Nothing has run. This time the start is on record before the calls are judged.
+                is_changed = True
 
-    def _record_start(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
-        """Records a new run. The future gives its ledger."""
+    def _open(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
+        """Opens a new run. The future gives its ledger."""
         now = self.store.clock()
         names = {call.name for call in reply.calls}
         scope = self._scope()
@@ -243,9 +250,9 @@ class Runs:
             can_suspend=True,
             secret_key=self._secret_key,
         )
-        run.asked = ledger.approval_call_ids
+        calls = run_calls(ledger.run_id, reply)
+        run.asked, run.open_calls = ledger.approval_call_ids, len(calls)
         try:
-            calls = run_calls(ledger.run_id, reply)
             outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             _refuse_divergence(results)
@@ -263,7 +270,12 @@ class Runs:
             scope.policy.forget(ledger.run_id)
             return results
         finally:
-            await scope.ports.wait_for(ledger.release())
+            try:
+                # Records the end of the last call too, if the end of the turn has not.
+                await scope.ports.wait_for(ledger.release())
+                await scope.ports.unless_stopped(run.tell_last(), run.under_way)
+            finally:
+                run.break_off_last()
 
     def run_id_of(self, run: str | SuspendedRun) -> str:
         """Returns the id of a run. A portable form must agree with the run's current state.

@@ -1,0 +1,62 @@
+"""The start of a run: what it reads of its conversation, and what it writes together with its first record."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import replace
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from toolwire.journal.database.work import RecordFuture, Work
+from toolwire.journal.ledger.conversations import insert_run, join_conversation, look_at_conversation
+from toolwire.journal.ledger.forms import encode_form, run_form
+from toolwire.journal.ledger.history import ReplayHistory
+from toolwire.journal.ledger.leases import Lease
+from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.shared_variables import note_variables, with_variables
+from toolwire.journal.ledger.steps import NOTED
+from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.log.chain import append
+from toolwire.journal.log.events import run_event
+from toolwire.journal.run import ConversationChanged, RunStart
+from toolwire.permission.approval import DecisionRefused
+
+
+def start_run(database: Database, run: RunStart) -> Future[RunLedger]:
+    """Returns the ledger of a new run; see `Store.start`. Nothing is written yet."""
+    return database.read_soon(lambda connection: _open_run(connection, database, run))
+
+
+def _open_run(connection: Connection, database: Database, run: RunStart) -> RunLedger:
+    sealer, lease = database.sealer, Lease(run_id=run.run_id, owner=str(database.owner), number=1)
+    state = look_at_conversation(connection, sealer, run, database.owner, database.clock())
+    labels = state.taints | set(run.taints)
+    start = run if labels == frozenset(run.taints) else replace(run, taints=tuple(sorted(labels)))
+    start = with_variables(connection, sealer, start)
+    # Sealed in this thread, since a reply may be large.
+    sealed = sealer.seal(encode_form(run_form(start)), "runs", run.run_id, "start")
+    history = ReplayHistory(size=len(sealed))
+    notes = note_variables(sealer, start, history)
+
+    def write(connection: Connection) -> None:
+        now = database.clock()
+        join_conversation(connection, sealer, start, database.owner, now, state)
+        if with_variables(connection, sealer, start).variables != start.variables:
+            raise ConversationChanged
+        insert_run(connection, start, lease, sealed, now, lease_until=database.lease_until())
+        if notes:
+            NOTED.write(connection, notes)
+        append(connection, sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])
+        database.hold(run.run_id, ledger)
+
+    def refuse_duplicate(_: Connection, error: Exception) -> None:
+        if isinstance(error, IntegrityError):
+            raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
+        raise error
+
+    opening = Work(future=RecordFuture(), job=write, otherwise=refuse_duplicate, locks=(run.conversation,))
+    ledger = RunLedger(
+        database, start, lease, status="running", rev=1, history=history, urls=state.urls, opening=opening
+    )
+    return ledger
