@@ -79,13 +79,16 @@ _EMPTY_TABLES = """
 
 
 @contextlib.contextmanager
-def running(folder: Path, users_file: Path) -> Iterator[Server]:
-    """The server of that folder: the first worker that comes starts it, the last one to leave stops it."""
+def running(folder: Path, users_file: Path, *, is_durable: bool = False) -> Iterator[Server]:
+    """The server of that folder: the first worker that comes starts it, the last one to leave stops it.
+
+    Tests need no commit that survives a power failure; what measures time does (`is_durable`).
+    """
     server = Server(folder=folder, programs=_programs())
     with _counted(users_file, +1) as users:
         if users == 1:
             folder.mkdir(mode=0o755)
-            _start(server)
+            _start(server, is_durable=is_durable)
     try:
         yield server
     finally:
@@ -107,12 +110,13 @@ def _counted(users_file: Path, change: int) -> Iterator[int]:
         yield users
 
 
-def _start(server: Server) -> None:
+def _start(server: Server, *, is_durable: bool) -> None:
     data = server.folder / "data"
     if os.getuid() == 0:
         os.chown(server.folder, NOBODY, NOBODY)
     _as_owner([server.programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--no-locale"])
-    options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200 -c fsync=off"
+    options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200"
+    options += "" if is_durable else " -c fsync=off"
     _as_owner([server.programs / "pg_ctl", "-D", data, "-l", server.folder / "log", "-o", options, "-w", "start"])
 
 

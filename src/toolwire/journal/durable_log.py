@@ -83,7 +83,7 @@ class DurableLog(ExecutionLog):
         found = self.store.log(wanted, limit=limit, newest_first=True)
         page = found
         while page.more and limit is None:
-            page = self.store.log(wanted, newest_first=True, before=page[-1].cursor)
+            page = self.store.log(wanted, newest_first=True, before=page.cursor)
             found += page
         return [entry_of(call_row(row.subject, row.run_id, row.tool, row.at, row.status, row.entry)) for row in found]
 

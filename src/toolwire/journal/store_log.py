@@ -56,7 +56,7 @@ class StoreLog(ABC):
         the list is True if rows are left out.
 
         `after` and `before` are the `cursor` of a row: only rows later or earlier in time than that row. So the next
-        page is `log(wanted, after=page[-1].cursor)`, or `before=` with `newest_first`.
+        page is `log(wanted, after=page.cursor)`, or `before=` with `newest_first`.
 
         The first search for a `text` begins an index of the log, in a thread. Until it is made, `searched` of the list
         is below 1.0, and a text is looked for in the rows of the index and in the newest 20,000. A text of one or two

@@ -28,7 +28,7 @@ def test_a_damaged_page_of_the_schema_is_told_as_damage(tmp_path: Path, monkeypa
     with pytest.raises(StoreUnavailable, match="cannot be used: it holds a damaged value: 'utf-8' codec"):
         Store.open(f"sqlite:///{path}", key=KEY)
     # The control: without the gate it is the driver's.
-    monkeypatch.setattr(store_database, "typed_failures", lambda _: nullcontext())
+    monkeypatch.setattr(store_database, "translate_errors", lambda _: nullcontext())
     with pytest.raises(UnicodeDecodeError):
         Store.open(f"sqlite:///{path}", key=KEY)
 

@@ -93,7 +93,7 @@ def test_a_renewal_that_failed_is_tried_again(
         first = lease_until(url, ledger.run_id)
         until(lambda: lease_until(url, ledger.run_id) > first)
     told = [record.getMessage() for record in caplog.records if "leases" in record.getMessage()]
-    assert told == ["renewing the leases of this process failed; it is tried again in 0.05 s"] * 3
+    assert told == ["renewing the leases of this process failed, and is tried again in 0.05 s: gone"] * 3
 
 
 def test_a_record_of_a_run_leaves_the_lease_to_the_row_of_its_process(store: Store, url: str) -> None:

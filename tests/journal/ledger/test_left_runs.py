@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import DBAPIError
 
 from tests.journal.away import away
@@ -102,28 +102,35 @@ def test_a_run_of_which_nothing_is_left_here_is_released_and_another_is_not(stor
 
 
 @pytest.mark.usefixtures("often")
-def test_a_run_that_starts_or_is_reopened_while_the_runs_are_looked_at_is_kept(
+def test_a_run_that_starts_or_is_reopened_during_a_renewal_is_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, left = list[RunLedger](), started(store, "r_left").run_id
-    look = store_database.leases_of
+    found, left = list[RunLedger](), [started(store).run_id, started(store).run_id]
+    look, engine_for_writes = store_database.leases_of, store_database.engine_for_writes
 
     def look_slowly(connection: Connection, owner: Owner) -> list[Lease]:
         if found:
             return look(connection, owner)
         connection.rollback()
-        # It is in the answer, and was not held when the renewal began.
-        found.append(started(store, "r_new"))
-        leases_now = look(connection, owner)
+        # It is among the leases, and was not held when the renewal began.
+        found.append(started(store))
+        leases = look(connection, owner)
         connection.rollback()
-        # This one is in the answer as a run that was left.
-        found.append(done(store.reopen(left)))
-        return leases_now
+        # This one is among the leases as a run that was left.
+        found.append(done(store.reopen(left[0])))
+        return leases
+
+    def write_slowly(engine: Engine) -> Engine:
+        if len(found) == 2:
+            # And this one is about to be released.
+            found.append(done(store.reopen(left[1])))
+        return engine_for_writes(engine)
 
     monkeypatch.setattr(store_database, "leases_of", look_slowly)
-    until(lambda: len(found) == 2)
+    monkeypatch.setattr(store_database, "engine_for_writes", write_slowly)
+    until(lambda: len(found) == 3)
     renewals(store, monkeypatch)(2)
-    assert [isinstance(done(ledger.begin(start(step()))), float) for ledger in found] == [True, True]
+    assert [isinstance(done(ledger.begin(start(step()))), float) for ledger in found] == [True, True, True]
 
 
 @pytest.mark.usefixtures("often")

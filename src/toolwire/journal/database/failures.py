@@ -14,7 +14,7 @@ _DAMAGED = (ValueError, TypeError, LookupError)
 
 
 @contextmanager
-def typed_failures(what: str) -> Generator[None]:
+def translate_errors(what: str) -> Generator[None]:
     """Raises the errors of a database as `StoreUnavailable`. `what` begins the message: "the store could not be read".
 
     Raises:
@@ -23,13 +23,13 @@ def typed_failures(what: str) -> Generator[None]:
     try:
         yield
     except (SQLAlchemyError, *_DAMAGED) as error:
-        failure = typed_failure(error, what)
-        if failure is error:
+        translated = store_error(error, what)
+        if translated is error:
             raise
-        raise failure from error
+        raise translated from error
 
 
-def typed_failure(error: Exception, what: str) -> Exception:
+def store_error(error: Exception, what: str) -> Exception:
     """Returns the error that the caller gets. Errors of toolwire's own, and those with other causes, stay the same."""
     if isinstance(error, ToolwireError):
         return error

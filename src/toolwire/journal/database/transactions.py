@@ -17,6 +17,9 @@ from toolwire.journal.database.location import url_text
 from toolwire.journal.database.work import Work, fail, resolve_futures, write_batch
 from toolwire.vocabulary.errors import StoreUnavailable
 
+_DEADLOCK = "40P01"
+"""PostgreSQL's code for a transaction that was rolled back because two waited for each other."""
+
 TRIES = 4
 """Times that a batch is begun while another process holds the database: 40 seconds, then its futures raise."""
 
@@ -130,5 +133,7 @@ class _Unavailable(Exception):
 
 def _is_passing(error: DBAPIError) -> bool:
     """True if another process was in the way or the connection broke, so that the batch is not to blame."""
+    if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
+        return True
     name = getattr(error.orig, "sqlite_errorname", "")
     return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))

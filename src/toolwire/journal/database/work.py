@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
-from toolwire.journal.database.failures import typed_failure
+from toolwire.journal.database.failures import store_error
 from toolwire.journal.database.locks import lock_in_order
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -125,10 +125,10 @@ def resolve_futures(batch: Sequence[Work]) -> None:
 
 def fail(work: Work, error: Exception, store: str) -> None:
     """Resolves the future of work that could not be written. `store` is the URL without its password."""
-    typed = typed_failure(error, f"the store {store} could not be written")
-    if typed is not error:
-        typed.__cause__ = error
-        error = typed
+    translated = store_error(error, f"the store {store} could not be written")
+    if translated is not error:
+        translated.__cause__ = error
+        error = translated
     if work.future is None:
         _LOG.error("a record could not be written to the store %s", store, exc_info=error)
     elif not work.future.set_running_or_notify_cancel():

@@ -276,6 +276,7 @@ class LeaseRenewal:
             pause_s = self._lease_s / RENEWALS
             try:
                 self._renew()
-            except ToolwireError:
-                _LOG.exception("renewing the leases of this process failed; it is tried again in %g s", RETRY_S)
+            except ToolwireError as error:
+                text = "renewing the leases of this process failed, and is tried again in %g s: %s"
+                _LOG.error(text, RETRY_S, error)
                 pause_s = RETRY_S

@@ -284,6 +284,8 @@ class RunLedger:
 
         def job(connection: Connection) -> None:
             if self._has_requests:
+                # First the run's row, as all do that change a run and its requests.
+                self._check_lease(connection)
                 approvals.supersede(connection, self.run_id)
             self._end(connection, taints, urls, self._final(connection), sealed)
             if variables is not None:

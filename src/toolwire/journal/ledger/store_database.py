@@ -12,7 +12,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.engine import FILE_GONE, engine_for_writes, file_of, make_engine, prepare
-from toolwire.journal.database.failures import typed_failures
+from toolwire.journal.database.failures import translate_errors
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
@@ -107,9 +107,8 @@ class Database:
             StoreUnavailable: The database failed, or its file was deleted or replaced.
         """
         what = f"the store {self.location.shown} could not be read"
-        if file_of(self._engine) != self._file:
-            raise StoreUnavailable(f"{what}: {FILE_GONE}")
-        with typed_failures(what), self._gate, self._engine.connect() as connection:
+        self._require_file(what)
+        with translate_errors(what), self._gate, self._engine.connect() as connection:
             if is_one_state and self.location.path is None:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             return job(connection)
@@ -178,6 +177,10 @@ class Database:
         self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="toolwire-reader")
         self._engine.dispose(close=False)
 
+    def _require_file(self, what: str) -> None:
+        if file_of(self._engine) != self._file:
+            raise StoreUnavailable(f"{what}: {FILE_GONE}")
+
     def _drop_if_closed(self, _: object, record: ConnectionPoolEntry) -> None:
         """Closes a connection whose reader was still busy when the database was closed: the pool has forgotten it."""
         if self._is_closed:
@@ -187,7 +190,7 @@ class Database:
         if self.location.path is not None:
             GATE.check(self.location.shown)
         try:
-            with typed_failures(f"{self.location.shown} cannot be used"):
+            with translate_errors(f"{self.location.shown} cannot be used"):
                 prepare(self._engine, self.location)
                 self._upgrade()
                 self.sealer = self._sealer(key)
@@ -202,7 +205,7 @@ class Database:
             if is_current(connection):
                 return
         what = f"{self.location.shown} could not be upgraded"
-        with typed_failures(what), engine_for_writes(self._engine).begin() as connection:
+        with translate_errors(what), engine_for_writes(self._engine).begin() as connection:
             upgrade(connection)
 
     def _sealer(self, key: bytes | None) -> Sealer:
@@ -229,7 +232,10 @@ class Database:
 
         A release may have failed, or a commit may not have said whether it was made.
         """
-        with typed_failures("its database failed"):
+        what = f"the store {self.location.shown} could not be used"
+        # Else a connection could make a new file in its place.
+        self._require_file(what)
+        with translate_errors(what):
             self._renew_and_release()
         self._conversations.free_the_rest()
 

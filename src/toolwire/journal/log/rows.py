@@ -16,6 +16,7 @@ from toolwire.journal.log.chain import WHOSE, column_values
 from toolwire.journal.log.cursor import Cursor, Ends
 from toolwire.journal.log.heads import before_first, chain_of, last_rows
 from toolwire.journal.log.text_search import contains, find_share
+from toolwire.journal.page import Page
 from toolwire.vocabulary.html_display import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
@@ -71,17 +72,21 @@ class LogRow:
         return html_table([(name, getattr(self, name)) for name in _NAMES])
 
 
-class LogPage(list[LogRow]):
+class LogPage(Page[LogRow]):
     """Rows of the log, with what the list leaves out.
 
     Attributes:
         more: True if the limit left rows out.
+        cursor: That of the last row, for the next page. Empty for an empty page.
         searched: The part of the log in which a text was looked for, from 0.0 to 1.0. It is below 1.0 while the log's
-            first index of texts is made.
+            first index of texts is made; in PostgreSQL it then says how far the index is.
     """
 
-    more: bool = False
-    searched: float = 1.0
+    __slots__ = ("searched",)
+
+    def __init__(self, items: Sequence[LogRow] = (), *, more: bool = False, searched: float = 1.0) -> None:
+        super().__init__(items, more=more, cursor=items[-1].cursor if items else "")
+        self.searched = searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +160,9 @@ def page(
         query = query.where(tuple_(*before.place) > _PLACE)
     query = query.order_by(LOG.c.at.desc(), LOG.c.seq.desc()) if newest_first else query.order_by(LOG.c.at, LOG.c.seq)
     found = connection.execute(query if limit is None else query.limit(limit + 1)).mappings().all()
-    rows = LogPage(_row_of(row, end=ends) for row in found[:limit])
-    rows.more = len(rows) < len(found)
-    if wanted.text is not None:
-        rows.searched = find_share(connection, wanted.text)
-    return rows
+    rows = [_row_of(row, end=ends) for row in found[:limit]]
+    searched = 1.0 if wanted.text is None else find_share(connection, wanted.text)
+    return LogPage(rows, more=len(rows) < len(found), searched=searched)
 
 
 def unseen(connection: Connection, seen: Cursor, wanted: LogFilter, limit: int) -> list[LogRow]:
@@ -244,7 +247,7 @@ def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:
 
 
 def _row_of(found: Mapping[Any, Any], *, begin: Ends | None = None, end: Ends | None = None) -> LogRow:
-    row = dict(found)
+    row: dict[str, Any] = dict(found)
     cursor = Cursor(place=(row["at"], row["seq"]), begin=begin or {}, end=end or {})
     whose: dict[str, Any] = {name: row[name] or "" for name in WHOSE}
     return LogRow(**{**row, **whose, "entry": json.loads(row["entry"]), "cursor": str(cursor)})

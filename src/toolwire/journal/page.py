@@ -1,0 +1,69 @@
+"""A page of a longer list: what a limit cut is said, and the next page begins without a tie."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
+
+from toolwire.vocabulary.errors import ConfigurationError
+
+T = TypeVar("T")
+
+
+class Page(list[T]):
+    """A list that says what its limit cut. It compares as a list does.
+
+    Attributes:
+        more: True if the limit cut the list.
+        cursor: An opaque text for the next page: give it as `after`. Empty for an empty page.
+    """
+
+    __slots__ = ("cursor", "more")
+
+    def __init__(self, items: Iterable[T] = (), *, more: bool = False, cursor: str = "") -> None:
+        super().__init__(items)
+        self.more = more
+        self.cursor = cursor
+
+
+def cursor_of(kind: str, moment: float, id: str) -> str:
+    """Returns the text that stands for a place in a list: a time, and an id that no other entry has.
+
+    `kind` names the list, so that the cursor of another one is refused.
+    """
+    return base64.urlsafe_b64encode(json.dumps([kind, moment, id]).encode("ascii")).decode("ascii").rstrip("=")
+
+
+def read_cursor(kind: str, given: object) -> tuple[float, str]:
+    """Returns the time and the id for which a cursor stands.
+
+    Raises:
+        ConfigurationError: It is not the cursor of such a list.
+    """
+    try:
+        data = base64.urlsafe_b64decode(cast("str", given) + "=" * (-len(cast("str", given)) % 4))
+        found_kind, moment, key = cast("list[Any]", json.loads(data))
+        if found_kind == kind and type(moment) in (float, int) and math.isfinite(moment) and isinstance(key, str):
+            return float(moment), key
+    except (TypeError, ValueError, binascii.Error, RecursionError):
+        pass
+    raise ConfigurationError(f"after={given!r:.80}: give the `cursor` of a page of {kind}")
+
+
+def check_limit(limit: object) -> None:
+    """Accepts whole numbers from 1.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ConfigurationError(f"limit={limit!r}: give a whole number from 1")
+
+
+def page_of(found: list[T], limit: int | None) -> tuple[list[T], bool]:
+    """Returns at most `limit` of the entries, and True if there are more. Read one more entry than the limit."""
+    return (found, False) if limit is None else (found[:limit], len(found) > limit)
