@@ -23,6 +23,7 @@ from tests.session.till import Till, calls, program
 from toolwire import ConfigurationError
 from toolwire.journal.database.tables import DECISIONS, NOTES, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import forgetting
+from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.log import text_search
 from toolwire.journal.log.events import call_event
 from toolwire.journal.log.memory_log import row_of
@@ -102,9 +103,10 @@ async def test_a_call_is_in_the_log_once_however_often_its_run_is_resumed(store:
 async def test_a_call_whose_row_was_lost_is_logged_at_the_next_resume(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process died between the record of the call and its row in the log."""
-    till = Till()
+    """An older toolwire wrote the row in a later transaction, and its process died in between."""
+    till, rows = Till(), RunLedger._end_rows
     with monkeypatch.context() as dying:
+        dying.setattr(RunLedger, "_end_rows", lambda ledger, *step: rows(ledger, *step[:-1], None))
         dying.setattr(Store, "tell", lambda *_: None)
         turn = await till.session(store).turn(THREE_CALLS)
     assert turn.suspended is not None

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from toolwire.journal.conversation_info import check_name
 from toolwire.journal.database.location import LEASE_S, READERS, Location, location_of
-from toolwire.journal.database.tables import RUNS
+from toolwire.journal.database.tables import IS_UNFINISHED, RUNS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.history import calls_of
@@ -171,6 +171,7 @@ class Store(StoreLog, Conversations):
         query = select(*DESCRIBED).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
         if status is not None:
             query = query.where(RUNS.c.status == status)
+            query = query if status == "finished" else query.where(IS_UNFINISHED)
         if conversation is not None:
             query = query.where(RUNS.c.conversation == check_name(conversation))
         if caller is not None:

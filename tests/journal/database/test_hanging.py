@@ -18,7 +18,7 @@ import pytest
 
 from tests.journal.ledger.test_run_ledger import kind
 from tests.journal.postgres import Server
-from tests.journal.world import PAID, done, start, started, step
+from tests.journal.world import PAID, done, run_start, start, started, step
 from tests.patience import PATIENCE_S
 from tests.session.till import calls
 from toolwire import Session
@@ -206,10 +206,11 @@ def test_a_thread_that_does_not_start_fails_what_was_to_be_written_and_nothing_l
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
+    opened = done(store.start(run_start("r_1")))
     with monkeypatch.context() as broken:
         broken.setattr(threading.Thread, "start", refuse)
         with pytest.raises(StoreUnavailable) as unavailable:
-            started(store, "r_1")
+            done(opened.begin(start(step("1"))))
         assert str(unavailable.value) == f"the store {store.url} cannot be written: can't start new thread"
     ledger = started(store, "r_1")
     assert isinstance(done(ledger.begin(start(step("1")))), float)

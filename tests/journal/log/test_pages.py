@@ -189,11 +189,11 @@ def test_a_follower_in_a_loop_and_one_in_a_thread_share_the_thread(store: Store)
 
 QUESTIONS: list[tuple[str, Callable[[Store], object]]] = [
     ("log_at", lambda store: store.log(newest_first=True, limit=5)),
-    ("log_kind", lambda store: store.log(LogFilter(kind="decision"), newest_first=True, limit=5)),
+    ("log_asked", lambda store: store.log(LogFilter(kind="decision"), newest_first=True, limit=5)),
     ("log_conversation", lambda store: store.log(LogFilter(conversation="c"), newest_first=True, limit=5)),
     ("log_run_id", lambda store: store.log(LogFilter(run_id="r"))),
     ("log_parent", lambda store: store.log_tree("r")),
-    ("log_subject", lambda store: (store.tell({**EVENT, "is_once": True}), store.log_length())),
+    ("log_run_id", lambda store: (store.tell({**EVENT, "is_once": True}), store.log_length())),
 ]
 EVENT = {"kind": "request", "at": 1.0, "run_id": "r", "subject": "s", "tool": "", "status": "asked", "entry": {}}
 

@@ -16,6 +16,7 @@ from toolwire.invocation.ports.under_way import CutOff, UnderWay
 from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.own_cancellation import is_from_caller
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.wakes import wait_for_future
 from toolwire.runtime.workers import WAIT_LIMIT_S, WorkersExhausted, program_share
 from toolwire.vocabulary.calls import CLEANUP_S
 from toolwire.vocabulary.machine.gate import Gate
@@ -133,9 +134,8 @@ class AsynchronousPorts:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def wait_for(self, future: Future[T]) -> T:
-        # Cancelling a wrapped future would cancel the future itself, on which others wait.
-        return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
+    def wait_for(self, future: Future[T]) -> Coroutine[Any, Any, T]:
+        return wait_for_future(future)
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         tasks = [asyncio.create_task(core()) for core in cores]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Table
@@ -89,7 +90,7 @@ def insert_rows(
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
         statement = _insert(table, columns, len(some), conflict)
-        run_statement(connection, statement, *(value for row in some for value in row))
+        run_statement(connection, statement, *chain.from_iterable(some))
 
 
 @cache

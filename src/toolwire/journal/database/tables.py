@@ -20,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    TextClause,
     TypeDecorator,
     UniqueConstraint,
     text,
@@ -62,6 +63,18 @@ def _whose(*, is_nullable: bool) -> list[Column[str]]:
     return [Column(name, NameType, nullable=is_nullable, server_default=default) for name in names]
 
 
+IS_HELD, IS_UNFINISHED = text("runs.owner <> ''"), text("runs.status <> 'finished'")
+HAS_PARENT, IS_ASKED = text("log.parent <> ''"), text("log.kind IN ('request', 'decision')")
+"""The rows that an index has. A query that can use it has the same condition, because a parameter's value is unknown
+when the plan is made."""
+
+
+def _index_where(name: str, columns: tuple[str, ...], where: TextClause) -> Index:
+    """Returns an index of some rows. In the index, the columns have no table before them."""
+    there = text(where.text.split(".", 1)[1])
+    return Index(name, *columns, sqlite_where=there, postgresql_where=there)
+
+
 META = Table(
     "meta",
     METADATA,
@@ -87,11 +100,14 @@ RUNS = Table(
     Column("outcome", LargeBinary),
     Column("divergence", LargeBinary),
     *_whose(is_nullable=False),
+    # Runs by time, and those of a conversation or a principal: a page each at the start of a run.
     Index("runs_created_at", "created_at"),
     Index("runs_conversation", "conversation", "created_at"),
-    Index("runs_status", "status", "created_at"),
-    Index("runs_owner", "owner"),
     Index("runs_principal", "principal", "created_at"),
+    # Is a conversation in use, and what does a process hold? A page at the start and one at the end of a run.
+    _index_where("runs_held", ("conversation", "owner"), IS_HELD),
+    # Runs that wait, have crashed or were stopped, by time: a page at the start and one at the end.
+    _index_where("runs_unfinished", ("status", "created_at"), IS_UNFINISHED),
     sqlite_strict=True,
 )
 """One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free.
@@ -293,16 +309,6 @@ RULES = Table(
 The last three columns repeat the sealed rule, for searches. They are NULL for rules of older stores.
 """
 
-CALLS_AND_REQUESTS = "kind IN ('call', 'request')"
-OTHER_THAN_CALLS = "kind <> 'call'"
-INNER_CALLS = "parent <> ''"
-"""Rows of the log that a partial index has. A query names the condition in these words to use the index."""
-
-
-def _index_of(name: str, *columns: str, where: str) -> Index:
-    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
-
-
 LOG = Table(
     "log",
     METADATA,
@@ -318,18 +324,14 @@ LOG = Table(
     *_whose(is_nullable=True),
     Column("parent", NameType, nullable=False, server_default=""),
     Column("duration_s", MOMENT),
-    # The rows of one run, and its tree.
+    # The rows of a run, its tree, and whether a row is there. These three cost a page in each transaction with a row.
     Index("log_run_id", "run_id", "seq"),
-    # The newest rows of a conversation.
     Index("log_conversation", "conversation", "at"),
-    # Whether a call or a request is in the log, asked when a run is continued.
-    _index_of("log_subject", "subject", where=CALLS_AND_REQUESTS),
-    # The newest requests, decisions or runs. Calls are most rows, so their newest ones are found by `log_at`.
-    _index_of("log_kind", "kind", "at", where=OTHER_THAN_CALLS),
-    # The calls that a program made.
-    _index_of("log_parent", "parent", where=INNER_CALLS),
-    # The order of all lists.
     Index("log_at", "at"),
+    # The calls that a call made: nothing for a call of the model.
+    _index_where("log_parent", ("parent",), HAS_PARENT),
+    # Requests and decisions are few: nothing for a call. The newest of another kind stand near the end of the log.
+    _index_where("log_asked", ("kind", "at"), IS_ASKED),
     sqlite_strict=True,
 )
 """History for reading, redacted. The hash of each row covers the hash of the row before in its chain (`log/heads.py`).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
@@ -83,7 +83,7 @@ class Transactions:
         self.count += 1
 
     @contextmanager
-    def _begin(self) -> Iterator[Connection]:
+    def _begin(self) -> Generator[Connection]:
         """Commits at the end of the block, with what it has gathered. After a failure, the connection is closed."""
         connection = self._connect()
         try:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from toolwire.journal.database.failures import store_error
 from toolwire.journal.database.locks import lock_in_order
+from toolwire.runtime.wakes import one_wake_for_each_loop
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -112,15 +113,16 @@ def write_batch(connection: Connection, batch: Sequence[Work]) -> None:
 
 
 def resolve_futures(batch: Sequence[Work]) -> None:
-    """Resolves the futures of a committed batch."""
-    for work in batch:
-        if work.future is None:
-            continue
-        try:
-            work.future.set_result(work.answer)
-        except InvalidStateError:
-            # It was cancelled. `concurrent.futures.wait` learns of that here only.
-            work.future.set_running_or_notify_cancel()
+    """Resolves the futures of a committed batch. An event loop is woken once for all of its own."""
+    with one_wake_for_each_loop():
+        for work in batch:
+            if work.future is None:
+                continue
+            try:
+                work.future.set_result(work.answer)
+            except InvalidStateError:
+                # It was cancelled. `concurrent.futures.wait` learns of that here only.
+                work.future.set_running_or_notify_cancel()
 
 
 def fail(work: Work, error: Exception, store: str) -> None:

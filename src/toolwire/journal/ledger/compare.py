@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import LOG, OTHER_THAN_CALLS, RUNS, STEPS, clear_text
+from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
 from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.log.chain import entry_of
 from toolwire.journal.log.heads import before_first, read_heads
@@ -59,7 +59,7 @@ def missing(connection: Connection) -> tuple[str, ...]:
     """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
     runs = {_log_text(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
     # The log is signed, so no one without the key can say that a run was forgotten.
-    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten", text(OTHER_THAN_CALLS))
+    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten")
     forgotten = set(connection.execute(said).scalars())
     found: dict[str, None] = {}
     for run_id, keys in _read_mentions(connection, runs):
@@ -161,7 +161,7 @@ _STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": 
 
 _RUN_ROWS = (
     select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)
-    .where(LOG.c.kind == "run", text(OTHER_THAN_CALLS))
+    .where(LOG.c.kind == "run")
     .execution_options(yield_per=_AT_ONCE)
 )
 
@@ -170,7 +170,7 @@ def _read_mentions(connection: Connection, runs: Mapping[str, str]) -> Iterator[
     """Yields runs with the keys of steps that the log mentions for them."""
     known = set(runs)
     columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
-    query = select(*columns).where(LOG.c.kind == "run", text(OTHER_THAN_CALLS))
+    query = select(*columns).where(LOG.c.kind == "run")
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as found:
         for row in found:
             known.add(row.run_id)

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from toolwire.journal.database.driver import run_many, run_statement
 from toolwire.journal.database.gathering import gathered
-from toolwire.journal.database.tables import OWNERS, RUNS
+from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.machine.system import process_start
@@ -230,7 +230,7 @@ def renew(connection: Connection, owner: Owner, now: float, *, lease_until: floa
 
 def leave(connection: Connection, owner: Owner) -> None:
     """Releases every lease of an owner that exits normally."""
-    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(owner=""))
+    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner), IS_HELD).values(owner=""))
     connection.execute(delete(OWNERS).where(OWNERS.c.owner == str(owner)))
 
 

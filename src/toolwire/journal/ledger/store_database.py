@@ -111,6 +111,8 @@ class Database:
         with translate_errors(what), self._gate, self._engine.connect() as connection:
             if is_one_state and self.location.path is None:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            # A statement of the driver's own would begin one without the settings of this store.
+            connection.begin()
             return job(connection)
 
     def read_one_state(self, job: Callable[[Connection], T]) -> T:
@@ -122,11 +124,15 @@ class Database:
 
         SQLite is read in this thread: a reader waits for no other process. A server is read in a thread.
         """
-        if self.location.path is None:
-            return self._readers.submit(self.read, job)
         future: Future[T] = Future()
         try:
+            if self.location.path is None:
+                return self._readers.submit(self.read, job)
             future.set_result(self.read(job))
+        except RuntimeError as error:
+            unavailable = StoreUnavailable(f"the store {self.location.shown} could not be read: {error}")
+            unavailable.__cause__ = error
+            future.set_exception(unavailable)
         except Exception as error:  # noqa: BLE001 - the future carries it
             future.set_exception(error)
         return future

@@ -16,12 +16,12 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol, cast
 
-from sqlalchemy import Connection, exists, func, select, text
+from sqlalchemy import Connection, func, select
 
-from toolwire.journal.database.driver import insert_rows
+from toolwire.journal.database.driver import insert_rows, run_statement
 from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import CALLS_AND_REQUESTS, LOG, clear_text
+from toolwire.journal.database.tables import LOG, clear_text
 from toolwire.journal.log.heads import (
     Head,
     chain_of,
@@ -149,7 +149,7 @@ class LogRows:
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Appends the rows in order.
 
-        A row with `is_once` is skipped if the log has a row of the same kind, subject and status.
+        A row with `is_once` is skipped if the log has a row of the same run, kind, subject and status.
         """
         new = gathered(connection, LogEnd)
         for row in rows:
@@ -165,7 +165,7 @@ class LogEnd:
         self._sealer: Sealer | None = None
 
     def has(self, row: Mapping[str, Any]) -> bool:
-        """True if a row of the same kind, subject and status is among the new ones."""
+        """True if a row of the same run, kind, subject and status is among the new ones."""
         return any(all(one[name] == row[name] for name in _SAME) for one in self._rows)
 
     def append(self, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -238,7 +238,8 @@ def column_values(kind: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-_SAME = ("kind", "subject", "status")
+_SAME = ("run_id", "kind", "subject", "status")
+_FIND_SAME = f"SELECT 1 FROM log WHERE {' AND '.join(f'{name} = ?' for name in _SAME)} LIMIT 1"  # noqa: S608
 
 
 @lru_cache(1_000)
@@ -265,5 +266,5 @@ def row_hash(before: str, columns: Mapping[str, Any]) -> str:
 
 
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
-    same = exists().where(text(CALLS_AND_REQUESTS), *(LOG.c[name] == str(redact(row[name])) for name in _SAME))
-    return bool(connection.execute(select(same)).scalar())
+    same = (_clear_name(str(row[name])) for name in _SAME)
+    return run_statement(connection, _FIND_SAME, *same).fetchone() is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 REDACTED = "<redacted>"
@@ -89,7 +90,13 @@ def redact_text(text: str) -> str:
 
 def is_secret_name(name: object) -> bool:
     """True if a value under this name is likely to be a secret."""
-    return isinstance(name, str) and bool(_SECRET_NAME.search(name)) and not _COUNT_NAME.search(name)
+    return isinstance(name, str) and _is_secret(str.__str__(name))
+
+
+@lru_cache(1_000)
+def _is_secret(name: str) -> bool:
+    """Says the same of a text. The same few names come again and again."""
+    return bool(_SECRET_NAME.search(name)) and not _COUNT_NAME.search(name)
 
 
 def _redact_mapping(value: Mapping[Any, Any]) -> dict[Any, Any]:

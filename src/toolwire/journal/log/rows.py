@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, func, or_, select, text, tuple_
+from sqlalchemy import Connection, and_, func, or_, select, tuple_
 
-from toolwire.journal.database.tables import INNER_CALLS, LOG, OTHER_THAN_CALLS, clear_text
+from toolwire.journal.database.tables import HAS_PARENT, IS_ASKED, LOG, clear_text
 from toolwire.journal.log.chain import WHOSE, column_values
 from toolwire.journal.log.cursor import Cursor, Ends
 from toolwire.journal.log.heads import before_first, chain_of, last_rows
@@ -218,7 +218,7 @@ def tree(connection: Connection, run_id: str) -> list[LogRow]:
 _NAMES = [one.name for one in fields(LogRow) if one.name != "cursor"]
 _SHOWN = [LOG.c[name] for name in _NAMES]
 _PLACE = tuple_(LOG.c.at, LOG.c.seq)
-_CHILDREN = select(*_SHOWN).where(text(INNER_CALLS))
+_CHILDREN = select(*_SHOWN).where(HAS_PARENT)
 _PARENTS_AT_ONCE = 500
 """Calls in one query for the calls that they made."""
 
@@ -232,10 +232,10 @@ def _apply_filter(connection: Connection, query: Any, wanted: LogFilter) -> Any:
         value = getattr(wanted, name)
         if value is not None:
             query = query.where(LOG.c[name] == value)
-    if wanted.kind is not None and wanted.kind != "call":
-        query = query.where(text(OTHER_THAN_CALLS))
+    if wanted.kind in ("request", "decision"):
+        query = query.where(IS_ASKED)
     if wanted.parent:
-        query = query.where(text(INNER_CALLS))
+        query = query.where(HAS_PARENT)
     for column, compare, value in (
         (LOG.c.at, operator.ge, wanted.since),
         (LOG.c.at, operator.lt, wanted.until),
@@ -250,7 +250,8 @@ def _row_of(found: Mapping[Any, Any], *, begin: Ends | None = None, end: Ends | 
     row: dict[str, Any] = dict(found)
     cursor = Cursor(place=(row["at"], row["seq"]), begin=begin or {}, end=end or {})
     whose: dict[str, Any] = {name: row[name] or "" for name in WHOSE}
-    return LogRow(**{**row, **whose, "entry": json.loads(row["entry"]), "cursor": str(cursor)})
+    row |= {**whose, "entry": json.loads(row["entry"]), "cursor": str(cursor)}
+    return LogRow(**row)
 
 
 def _entry_text(row: LogRow) -> str:
