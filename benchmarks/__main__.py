@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, executors, files, imports, many_tools, programs, store
+from benchmarks import calls, chains, executors, files, imports, many_tools, programs, store
 from benchmarks.timing import show
 
 GROUPS = {
@@ -15,6 +15,7 @@ GROUPS = {
     "Programs": programs,
     "One program, against a bare fork": executors,
     "The store": store,
+    "Processes on one log": chains,
     "Files": files,
 }
 

@@ -9,9 +9,10 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from unittest import mock
 
 import psycopg
 from tests.journal.postgres import Server, running
@@ -25,8 +26,6 @@ from toolwire.vocabulary.results import ToolResult
 ROUND_S = 3.0
 """Seconds in which processes write, after all of them have begun."""
 ROUNDS = 3
-_BEGIN_S = 2.0
-"""Seconds for all processes to open the store and to write their first run."""
 _SAMPLE_S = 0.005
 _PATIENCE_S = 20.0
 _BUSY = """
@@ -60,47 +59,54 @@ def _rate(server: Server, processes: int, *, log: bool) -> tuple[float, float]:
     """Returns the runs a second, and the part of the busy connections that waited for a lock."""
     name = f"bench{time.time_ns():x}"
     server.create(name, is_new=True)
-    Store.open(server.url(name)).close()
-    begins = time.time() + _BEGIN_S
-    reading, writing = os.pipe()
-    children = [
-        in_child(
-            lambda: _write_runs(server.url(name), begins, log=log, say=lambda runs: os.write(writing, b"%d\n" % runs))
-        )
-        for _ in range(processes)
-    ]
-    waits, busy = _sample(server.url(name), begins)
+    url = server.url(name)
+    Store.open(url).close()
+    said, saying = os.pipe()
+    told, telling = os.pipe()
+
+    def work() -> None:
+        os.close(telling)
+        _write_runs(url, told, saying, log=log)
+
+    children = [in_child(work) for _ in range(processes)]
+    ready = b""
+    while len(ready) < processes:
+        ready += os.read(said, processes)
+    # All begin when the pipe ends.
+    os.close(telling)
+    waits, busy = _sample(url, time.monotonic() + ROUND_S)
     for child in children:
         assert os.waitpid(child, 0)[1] == 0
-    os.close(writing)
-    with open(reading) as said:
-        runs = sum(map(int, said.read().split()))
+    os.close(saying)
+    with open(said) as counts:
+        runs = sum(map(int, counts.read().split()))
+    os.close(told)
     server.drop(name)
     return runs / ROUND_S, waits / max(busy, 1)
 
 
-def _sample(url: str, begins: float) -> tuple[int, int]:
+def _sample(url: str, end: float) -> tuple[int, int]:
     waits = busy = 0
     with psycopg.connect(url, autocommit=True) as connection:
-        time.sleep(max(0.0, begins - time.time()))
-        while time.time() < begins + ROUND_S:
+        while time.monotonic() < end:
             (waiting, active) = connection.execute(_BUSY).fetchone() or (0, 0)
             waits, busy = waits + waiting, busy + active
             time.sleep(_SAMPLE_S)
     return waits, busy
 
 
-def _write_runs(url: str, begins: float, *, log: bool, say: Callable[[int], object]) -> None:
-    if not log:
-        LogEnd.write = lambda *_: None
-    runs = 0
-    with Store.open(url) as store:
+def _write_runs(url: str, told: int, saying: int, *, log: bool) -> None:
+    """Writes runs from the end of the pipe on, after a first one that takes the chain, and says how many."""
+    runs, no_log = 0, nullcontext() if log else mock.patch.object(LogEnd, "write")
+    with no_log, Store.open(url) as store:
         _write_run(store, f"r_{os.getpid()}_first")
-        time.sleep(max(0.0, begins - time.time()))
-        while time.time() < begins + ROUND_S:
+        os.write(saying, b".")
+        os.read(told, 1)
+        end = time.monotonic() + ROUND_S
+        while time.monotonic() < end:
             _write_run(store, f"r_{os.getpid()}_{runs}")
             runs += 1
-    say(runs)
+    os.write(saying, b"%d\n" % runs)
 
 
 def _write_run(store: Store, run_id: str) -> None:

@@ -175,7 +175,7 @@ SEAMS = {
         "visible_text",
     ],
     "doctor": ["Diagnosis", "McpServerDiagnosis", "diagnose", "diagnose_mcp", "log_in_mcp"],
-    "log": ["CallStats", "Follow", "LogCheck", "LogFilter", "LogRow", "RecordedCall"],
+    "log": ["CallStats", "Follow", "LogCheck", "LogFilter", "LogPage", "LogRow", "RecordedCall"],
     "seeds": SEEDS,
     "tools": TOOLS,
     "types": TYPES,

@@ -25,6 +25,7 @@ from sqlalchemy import text, update
 from tests.forks import forked
 from tests.journal.conftest import opened as opened
 from tests.journal.conftest import url as url
+from tests.journal.world import on_record
 from tests.patience import PATIENCE_S
 from tests.session.saved import FOLDERS, KEY
 from tests.session.till import Till, calls, texts
@@ -279,7 +280,7 @@ async def test_a_process_on_another_host_keeps_its_conversation_by_the_one_row_t
 ) -> None:
     far, now = replace(Owner.this(), host="far boot names"), time.time()
     run = RunStart(run_id="r_far", reply={"calls": []}, protocol="openai", caller=ANN, conversation="c-17")
-    ledger = kept.start(run).result(PATIENCE_S)
+    ledger = on_record(kept, run)
 
     def work_far_away(connection: DatabaseConnection) -> None:
         # Its last record is old, because its tool takes long.

@@ -30,7 +30,7 @@ def start_run(database: Database, run: RunStart) -> Future[RunLedger]:
 
 def _open_run(connection: Connection, database: Database, run: RunStart) -> RunLedger:
     sealer, lease = database.sealer, Lease(run_id=run.run_id, owner=str(database.owner), number=1)
-    state = look_at_conversation(connection, sealer, run, database.owner, database.clock())
+    state = look_at_conversation(connection, sealer, run)
     labels = state.taints | set(run.taints)
     start = run if labels == frozenset(run.taints) else replace(run, taints=tuple(sorted(labels)))
     start = with_variables(connection, sealer, start)
@@ -41,10 +41,10 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
 
     def write(connection: Connection) -> None:
         now = database.clock()
-        join_conversation(connection, sealer, start, database.owner, now, state)
+        join_conversation(connection, sealer, start, state, now)
         if with_variables(connection, sealer, start).variables != start.variables:
             raise ConversationChanged
-        insert_run(connection, start, lease, sealed, now, lease_until=database.lease_until())
+        insert_run(connection, start, lease, sealed, database.owner, now, lease_until=database.lease_until())
         if notes:
             NOTED.write(connection, notes)
         append(connection, sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])

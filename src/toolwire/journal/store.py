@@ -119,14 +119,14 @@ class Store(StoreLog, Conversations):
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:
-        """Opens a new run, which this process holds. Its ledger has read what its conversation read.
+        """Opens a new run. Its ledger has read what its conversation read.
 
-        The run is written together with its first record (`RunLedger.record_start`). All of this is checked then once
-        more, and the record is refused.
+        The run is written together with its first record, and this process holds it from then on. A run that needs no
+        record before it is at work uses `RunLedger.record_start`.
 
-        The future raises `DecisionRefused`: `conversation_busy` while another process works on the conversation, or
-        `not_permitted` if the conversation is another principal's. The first record of the run raises `run_busy` if
-        the id exists, and `ConversationChanged` if another turn changed what the conversation has read.
+        The future raises `DecisionRefused`: `not_permitted` if the conversation is another principal's. The first
+        record of the run raises that too, or `run_busy` if the id exists, or `conversation_busy` while another process
+        works on the conversation, or `ConversationChanged` if another turn changed what the conversation has read.
         """
         return start_run(self._database, run)
 

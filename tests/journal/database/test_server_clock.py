@@ -7,14 +7,16 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tests.journal.postgres import Server
 from tests.journal.world import done, request, run_start, started
 from toolwire import Store
+from toolwire.journal.database import server_clock
 from toolwire.journal.database.location import LEASE_S, location_of
-from toolwire.journal.database.server_clock import ServerClock
+from toolwire.journal.database.server_clock import SLOW_S, ServerClock
 from toolwire.journal.ledger import leases
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.runtime.runtime import Runtime
@@ -90,6 +92,19 @@ def test_a_request_expires_by_the_servers_clock(server_url: str, is_on: bool, mo
                 for late in (lambda: far.decide(asked.id, Decision(verdict="deny")), lambda: done(far.reopen("r"))):
                     with pytest.raises(DecisionRefused):
                         late()
+
+
+@pytest.mark.parametrize(("took_s", "is_replaced"), [(SLOW_S, True), (SLOW_S + 0.01, False)])
+def test_a_slow_measurement_replaces_none(took_s: float, is_replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([100.0, 100.0, 100.0, 200.0, 200.0 + took_s, 300.0])
+    answers = iter([5_000.0, 9_000.0])
+    server = Mock(**{"dialect.name": "postgresql", "exec_driver_sql.return_value.scalar_one": lambda: next(answers)})
+    monkeypatch.setattr(server_clock, "uptime_s", lambda: next(times))
+    clock = ServerClock()
+    clock.measure(server)
+    assert clock() == 5_000
+    clock.measure(server)
+    assert clock() == pytest.approx(9_100 - took_s / 2 if is_replaced else 5_200)
 
 
 def test_the_clock_of_a_store_is_its_servers_and_a_renewal_measures_it_again(url: str) -> None:

@@ -177,7 +177,7 @@ def test_a_row_whose_entry_is_not_json_is_the_bad_row(store: Store, url: str, en
     with engine.begin() as connection:
         before = ""
         for row in connection.execute(text("SELECT * FROM log ORDER BY seq")).mappings().all():
-            now = chain.row_hash(before or heads.GENESIS, row)
+            now = chain.row_hash(before or heads.GENESIS, {name: row[name] for name in row})
             connection.execute(text("UPDATE log SET hash = :now WHERE seq = :seq"), {"now": now, "seq": row["seq"]})
             before = now
     engine.dispose()

@@ -56,7 +56,7 @@ def read_pages(store: Store, limit: int, **options: Any) -> list[LogPage]:
     newest_first = options.get("newest_first", False)
     pages = [store.log(limit=limit, **options)]
     while pages[-1].more:
-        place = {"before" if newest_first else "after": pages[-1].cursor}
+        place: dict[str, Any] = {"before" if newest_first else "after": pages[-1].cursor}
         pages.append(store.log(limit=limit, **options, **place))
     return pages
 

@@ -29,7 +29,14 @@ class MustNotRun(Exception):
 
 
 def begin(
-    connection: Connection, sealer: Sealer, lease: Lease, start: Start, row: Mapping[str, Any], *, is_again: bool
+    connection: Connection,
+    sealer: Sealer,
+    lease: Lease,
+    start: Start,
+    row: Mapping[str, Any],
+    *,
+    now: float,
+    is_again: bool,
 ) -> float:
     """Begins the step, uses up its approval, and returns its start time.
 
@@ -37,7 +44,7 @@ def begin(
         MustNotRun: The approval does not allow it, or the step was begun elsewhere in the meantime.
         LeaseLost: Another process holds the run.
     """
-    check_lease(connection, lease, row["started_at"])
+    check_lease(connection, lease, now)
     if start.request_id:
         refused = use(connection, sealer, start, is_again=is_again)
         if refused is not None:

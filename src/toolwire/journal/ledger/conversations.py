@@ -34,13 +34,11 @@ class ConversationState:
     """The tool groups that were active at the end of the last turn."""
 
 
-def look_at_conversation(
-    connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
-) -> ConversationState:
+def look_at_conversation(connection: Connection, sealer: Sealer, run: RunStart) -> ConversationState:
     """Returns the state of the conversation that a new run is about to enter. Nothing is locked.
 
     Raises:
-        DecisionRefused: `not_permitted` or `conversation_busy`.
+        DecisionRefused: `not_permitted`.
     """
     row = None
     if run.conversation:
@@ -48,35 +46,30 @@ def look_at_conversation(
     if row is None:
         return ConversationState(caller=run.caller)
     state = state_of(sealer, run.conversation, row[0])
-    _refuse_entry(connection, state, run, owner, now)
+    refuse_other(run.conversation, state.caller, run.caller)
     return state
 
 
 def join_conversation(
-    connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float, known: ConversationState
+    connection: Connection, sealer: Sealer, run: RunStart, known: ConversationState, now: float
 ) -> None:
     """Enters a new run into its conversation. `known` is the state that the run has read.
 
     The conversation stays locked until the end of the transaction.
 
     Raises:
-        DecisionRefused: `not_permitted` or `conversation_busy`.
+        DecisionRefused: `not_permitted`.
         ConversationChanged: Another turn has read more since.
     """
     if not run.conversation:
         return
     state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
-    _refuse_entry(connection, state, run, owner, now)
+    refuse_other(run.conversation, state.caller, run.caller)
     if (state.taints, state.urls) != (known.taints, known.urls):
         raise ConversationChanged
     both = state.taints | set(run.taints)
     if both != state.taints:
         _keep(connection, sealer, run.conversation, replace(state, taints=both))
-
-
-def _refuse_entry(connection: Connection, state: ConversationState, run: RunStart, owner: Owner, now: float) -> None:
-    refuse_other(run.conversation, state.caller, run.caller)
-    refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
 
 
 def whose(run: RunStart) -> dict[str, str]:
@@ -91,20 +84,42 @@ def whose(run: RunStart) -> dict[str, str]:
 
 
 def insert_run(
-    connection: Connection, run: RunStart, lease: Lease, sealed: bytes, now: float, *, lease_until: float
+    connection: Connection,
+    run: RunStart,
+    lease: Lease,
+    sealed: bytes,
+    owner: Owner,
+    now: float,
+    *,
+    lease_until: float,
 ) -> None:
-    """Inserts a new run, with the lease that holds it until then. `sealed` is its sealed start."""
+    """Inserts a new run, with the lease that holds it until then. `sealed` is its sealed start.
+
+    Lock its conversation first.
+
+    Raises:
+        DecisionRefused: `conversation_busy`.
+    """
     times = (run.created_at or now, now, run.expires_at)
     held = (lease.owner, lease.number, lease_until)
-    names = map(clear_text, (run.run_id, *whose(run).values()))
-    run_statement(connection, _INSERT_RUN, *times, *held, sealed, *names)
+    row = (*times, *held, sealed, *map(clear_text, (run.run_id, *whose(run).values())))
+    name = clear_text(run.conversation)
+    if not name or not run_statement(connection, _INSERT_IF_FREE, *row, name, lease.owner).rowcount:
+        if name:
+            refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
+        run_statement(connection, _INSERT_RUN, *row)
     gathered(connection, NewLeases).leases.add(lease)
 
 
 _INSERT_RUN = (
-    "INSERT INTO runs (status, rev, created_at, updated_at, expires_at, owner, lease, lease_until, start,"
-    " run_id, conversation, principal, agent, tenant) VALUES ('running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO runs (status, rev, created_at, updated_at, expires_at, owner, lease, lease_until, start, run_id,"
+    " conversation, principal, agent, tenant) SELECT 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 )
+_INSERT_IF_FREE = (
+    _INSERT_RUN  # noqa: S608 - a constant
+    + " WHERE NOT EXISTS (SELECT 1 FROM runs WHERE conversation = ? AND owner <> '' AND owner <> ?)"
+)
+"""Most conversations are free, so that one statement is enough. Otherwise the process that holds it may be dead."""
 
 
 def rejoin_conversation(

@@ -40,9 +40,9 @@ from toolwire.vocabulary.variables import VariablesChange
 
 T = TypeVar("T")
 
-COMPOSITE_PATIENCE_S = 0.25
-"""Seconds that the start of a program waits for the program's first call, to share its transaction. Most make one
-sooner. A longer one is on record while it runs."""
+COMPOSITE_PATIENCE_S = 1.0
+"""Seconds that the start of a program waits for the program's first call, to share its transaction. Most programs make
+one sooner. One that takes longer is on record while it runs."""
 
 _LOG = logging.getLogger("toolwire.store")
 
@@ -92,8 +92,8 @@ class RunLedger:
         """Resolves when the start of the run that this ledger writes is durable."""
         self._locks = (start.conversation or start.run_id,)
         """What each of its records locks (`database/locks.py`): a conversation stands for its runs."""
-        self._last: Rows = ()
-        """The end of the turn's last call, until it is queued with the end of the turn."""
+        self._held: Rows = ()
+        """Notes, and the end of the turn's last call, until the next record takes them along."""
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class RunLedger:
 
         def put(place: int) -> int:
             row = note_row(self._database.sealer, self.run_id, parent, entry, place)
-            self._put([(NOTED, row)])
+            self._hold([(NOTED, row)])
             return len(row["entry"].data)
 
         self._history.note(parent, entry, put)
@@ -142,7 +142,7 @@ class RunLedger:
 
         The future raises what `Store.start` says. Any other record of the run records the start too.
         """
-        if self._started is None or (self._started.done() and self._started.exception() is None):
+        if self._started is None or (self._started.done() and not self._was_refused):
             return None
         future = RecordFuture[None]()
         self._send(
@@ -203,7 +203,7 @@ class RunLedger:
         is_again = kept.before is not None
         if is_again or start.request_id:
             sealer, lease = self._database.sealer, self._require_lease()
-            work.job = lambda connection: begin(connection, sealer, lease, start, row, is_again=is_again)
+            work.job = lambda connection: begin(connection, sealer, lease, start, row, now=now, is_again=is_again)
         else:
             work.records = [self._lease_record(now), (BEGUN, row)]
         if start.is_composite and work.job is None:
@@ -240,10 +240,7 @@ class RunLedger:
         def put(kept: KeptStep, end: StepEnd, place: int) -> None:
             nonlocal found
             found = kept.result or result
-            if self._lease is None or self._is_lost:
-                return
-            with self._sending:
-                self._last = [*self._last, *self._end_rows(kept, end, place, record)]
+            self._hold(self._end_rows(kept, end, place, record))
 
         return self._history.end(step, result, put) or found
 
@@ -292,7 +289,7 @@ class RunLedger:
                 keep_variables(connection, self._database.sealer, self.start, variables, self._database.clock())
             self.outcome = kept
 
-        self._released = self._run_with_last(job)
+        self._released = self._run_with_held(job)
         return self._released
 
     def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
@@ -314,7 +311,7 @@ class RunLedger:
                 key=sealer.wire_key,
             )
 
-        self._released = self._run_with_last(job)
+        self._released = self._run_with_held(job)
         return self._released
 
     def release(self) -> Future[None]:
@@ -323,9 +320,9 @@ class RunLedger:
         Nor does it if the run was never written. If this cannot be written either, the next renewal of leases releases
         the run.
         """
-        lease = self._lease
-        if lease is not None and self._opening is None and not has_succeeded(self._released):
-            self._released = future = self._run(partial(give_up, lease=lease), None)
+        is_written = self._opening is None and not self._was_refused
+        if self._lease is not None and is_written and not has_succeeded(self._released):
+            self._released = future = self._run(partial(give_up, lease=self._lease), None)
         else:
             future = RecordFuture[None]()
             future.set_result(None)
@@ -368,13 +365,21 @@ class RunLedger:
         self._send(Work(future=future, job=job, otherwise=otherwise or self._refuse_lost_lease, locks=locks))
         return future
 
-    def _run_with_last(self, job: Callable[[Connection], T]) -> Future[T]:
-        """Runs the job that ends the turn, in one transaction with the end of the turn's last call."""
+    def _run_with_held(self, job: Callable[[Connection], T]) -> Future[T]:
+        """Runs the job that ends the turn, as one work with all that was held for it."""
         future = RecordFuture[T]()
         with self._sending:
-            rows, self._last = self._last, ()
+            rows, self._held = self._held, ()
+            # If the turn's end cannot be written, that of its last call still may, with the release.
+            future.add_done_callback(lambda it: self._hold(rows) if it.exception() is not None else None)
             self._send(Work(future=future, records=rows, job=job, otherwise=self._refuse_lost_lease))
         return future
+
+    def _hold(self, rows: Rows) -> None:
+        """Keeps rows until the next record takes them along."""
+        if self._lease is not None and not self._is_lost:
+            with self._sending:
+                self._held = [*self._held, *rows]
 
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None and not self._is_lost:
@@ -385,17 +390,18 @@ class RunLedger:
             future.set_result(answer)
 
     def _send(self, work: Work) -> None:
-        """Queues the work, directly behind the start of a new run and the end of the last call that waits for it."""
+        """Queues the work, directly behind the start of a new run and what was held for it."""
         with self._sending:
             before = list[Work]()
             if self._opening is not None:
-                self._opening.patience_s = work.patience_s
                 before.append(self._opening)
                 self._opening = None
-            if self._last:
-                rows, self._last = [self._lease_record(self._database.clock()), *self._last], ()
+            if self._held:
+                rows, self._held = [self._lease_record(self._database.clock()), *self._held], ()
                 otherwise = partial(self._answer_despite_loss, None)
                 before.append(Work(future=None, records=rows, otherwise=otherwise, locks=self._locks))
+            for one in before:
+                one.patience_s = work.patience_s
             work.locks = (*work.locks, *self._locks)
             self._database.put(*before, work)
 
@@ -415,7 +421,7 @@ class RunLedger:
 
     def _answer_despite_loss(self, answer: Any, _: Connection, error: Exception) -> Any:
         """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
-        self._raise_refusal_of_start(error)
+        self._raise_refusal_of_start()
         if not isinstance(error, LeaseLost):
             raise error
         if not self._is_lost:
@@ -424,14 +430,19 @@ class RunLedger:
         return answer
 
     def _refuse_lost_lease(self, _: Connection, error: Exception) -> Any:
-        self._raise_refusal_of_start(error)
+        self._raise_refusal_of_start()
         if not isinstance(error, LeaseLost):
             raise error
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
 
-    def _raise_refusal_of_start(self, error: Exception) -> None:
-        """Raises the reason why the run was not started, if a record found no run for that reason."""
-        if isinstance(error, LeaseLost) and self._started is not None and self._started.done():
+    @property
+    def _was_refused(self) -> bool:
+        """True if the run could not be started. Nothing of it is in the database."""
+        return self._started is not None and self._started.done() and self._started.exception() is not None
+
+    def _raise_refusal_of_start(self) -> None:
+        """Raises the reason why the run was not started. Its other records fail for that reason."""
+        if self._started is not None and self._was_refused:
             self._started.result(timeout=0)
 
     def _refusal(self) -> ToolResult | None:
@@ -444,7 +455,7 @@ class RunLedger:
 
     def _undo_begin(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
         self._history.undo(kept)
-        self._raise_refusal_of_start(error)
+        self._raise_refusal_of_start()
         return why_not(connection, error, self.run_id, kept.step)
 
     def _refuse_unrecorded(self, kept: KeptStep, error: Exception) -> ToolResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -32,7 +32,8 @@ class InsertKind:
         """`conflict` is the clause `ON CONFLICT`."""
         self.rank = rank
         self._table, self._columns, self._conflict = table, columns, conflict
-        self._values, self._draft = itemgetter(*columns[:-1]), columns[-1]
+        self._values: Callable[[Any], tuple[Any, ...]] = itemgetter(*columns[:-1])
+        self._draft = columns[-1]
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes all rows."""

@@ -23,7 +23,7 @@ from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
 from toolwire.journal.ledger.leases import LeaseRenewal, Owner, give_up, leases_of, leave, living_holder, renew
-from toolwire.journal.log.chain import CHAIN, Chain, LogRows
+from toolwire.journal.log.chain import CHAIN, Chain, LogRows, write_rows
 from toolwire.journal.log.following import Tail
 from toolwire.journal.log.heads import first_head_row
 from toolwire.journal.log.text_search import TextIndex
@@ -260,6 +260,8 @@ class Database:
     def _leave(self, connection: Connection) -> None:
         self._conversations.leave(connection)
         leave(connection, self.owner)
+        # Rows that wait for the end of the transaction would take a chain again.
+        write_rows(connection)
         self._chain.release(connection)
 
 

@@ -123,6 +123,7 @@ class Follower:
         self._feed: Feed | None = None
         self._ends: Ends = {}
         """The last rows before those of the feed."""
+        self._is_closed = False
 
     def next_rows(self) -> list[LogRow]:
         """Returns the next rows; none if there are none yet.
@@ -136,6 +137,9 @@ class Follower:
                 self._read(last_rows)
             self._feed = Feed(self._wake)
             self._ends = self._tail.add(self._feed)
+            if self._is_closed:
+                # Another thread closed it meanwhile.
+                self._tail.remove(self._feed)
         while self._seen.end or any(seq > self._seen.begin.get(chain, 0) for chain, seq in self._ends.items()):
             if not self._seen.end:
                 self._seen = replace(BEGIN, begin=self._seen.begin, end=self._ends)
@@ -148,6 +152,7 @@ class Follower:
 
     def close(self) -> None:
         """Ends the feed."""
+        self._is_closed = True
         if self._feed is not None:
             self._tail.remove(self._feed)
 

@@ -95,6 +95,11 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
 
 
+def uptime_s() -> float:
+    """Returns seconds that only go up, by a clock of the machine. On Linux it goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
 def open_files_limit() -> int | None:
     """Returns the number of files and sockets that this process may have open; None without a limit."""
     if sys.platform == "win32":
