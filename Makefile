@@ -152,6 +152,9 @@ bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edite
 bench-durable: $(BENCH)/.stamp  ## one durable step: a turn with a store, DBOS and LangGraph's checkpoints
 	$(BENCH)/bin/python -m benchmarks.durable
 
+bench-lists: setup  ## what lists of a store cost: 200,000 rows of the log, 5,000 runs, 500 waiting requests
+	$(BIN)/python -m benchmarks.lists
+
 bench-agents: $(BENCH)/.stamp  ## the overhead of an agent's turn, model apart: against Session.turn and two SDKs
 	$(BENCH)/bin/python -m benchmarks.agents
 

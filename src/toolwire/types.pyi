@@ -39,9 +39,14 @@ from toolwire.journal.conversation_info import Document as Document
 from toolwire.journal.ledger.conversation_leases import ConversationLease as ConversationLease
 from toolwire.journal.log.memory_log import ExecutionLog as ExecutionLog
 from toolwire.journal.log.memory_log import LogEntry as LogEntry
+from toolwire.journal.page import Page as Page
+from toolwire.journal.run import CallState as CallState
+from toolwire.journal.run import RequestInfo as RequestInfo
+from toolwire.journal.run import RequestState as RequestState
 from toolwire.journal.run import RunInfo as RunInfo
 from toolwire.journal.run import RunStatus as RunStatus
 from toolwire.journal.run import SuspendedRun as SuspendedRun
+from toolwire.journal.run import Waiting as Waiting
 from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
 from toolwire.mcp.config import McpServerProblem as McpServerProblem
 from toolwire.mcp.pins import McpPins as McpPins

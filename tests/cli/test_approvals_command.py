@@ -7,9 +7,11 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 import stat
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -341,6 +343,30 @@ def test_requests_of_one_run_can_be_listed(waiting: Waiting) -> None:
     assert run_here("approvals", "list", "--run", "r_0") == Ended(
         code=0, stdout="", stderr="nothing waits for a person\n"
     )
+
+
+def test_a_list_that_was_cut_says_how_it_goes_on(waiting: Waiting) -> None:
+    cut = run_here("approvals", "list", "--limit", "1", "--json")
+    assert [one["id"] for one in json.loads(cut.stdout)] == waiting.ids[:1]
+    said = re.fullmatch(r"1 of the requests; 2 wait in all. The next ones: --after (\S+)\n", cut.stderr)
+    assert said is not None, cut.stderr
+    rest = run_here("approvals", "list", "--after", said[1], "--json")
+    assert ([one["id"] for one in json.loads(rest.stdout)], rest.stderr) == (waiting.ids[1:], "")
+    assert json.loads(run_here("approvals", "list", "--tool", "price", "--json").stdout) == []
+    wrong = run_here("approvals", "list", "--after", "x")
+    assert (wrong.code, wrong.stderr) == (2, "toolwire: after='x': give the `cursor` of a page of requests\n")
+
+
+def test_a_damaged_request_is_listed_and_not_approved(waiting: Waiting, store: str) -> None:
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE requests SET request = x'00' WHERE request_id = ?", waiting.ids[:1])
+    listed = run_here("approvals", "list")
+    assert (listed.code, "damaged, cannot be decided" in listed.stdout) == (0, True)
+    for command in ("show", "approve"):
+        ended = run_here("approvals", command, waiting.ids[0])
+        assert (ended.code, "cannot be approved: a damaged request" in ended.stderr) == (1, True)
+    # The control: its neighbour is approved.
+    assert run_here("approvals", "approve", waiting.ids[1]).code == 0
 
 
 def test_without_a_store_nothing_is_made(tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ async def test_the_calls_of_a_run_are_listed_with_their_parents_while_it_waits(s
     turn = await till.session(store, protocol="attp").turn(program(THREE))
     assert turn.suspended is not None
     run_id = turn.suspended.run_id
-    outer, inner = store.calls(run_id)
+    outer, inner, waits = store.calls(run_id)
+    assert (waits.parent, waits.tool, waits.state, waits.arguments) == (outer.id, "pay", "waiting", {"amount": 3})
+    assert (outer.state, inner.state, waits.request_id) == ("waiting", "ended", turn.suspended.pending[0].id)
     assert (outer.id, outer.parent, outer.tool, outer.ended_at, outer.result) == (
         f"{run_id}/1",
         "",
@@ -401,7 +403,7 @@ async def test_runs_that_ended_are_forgotten_with_their_records_and_nothing_is_m
     assert store.verify().is_whole
     with pytest.raises(DecisionRefused):
         store.calls(ended[0])
-    assert len(store.calls(waits.suspended.run_id)) == 1
+    assert [call.state for call in store.calls(waits.suspended.run_id)] == ["waiting", "ended", "waiting"]
     tables = (STEPS, NOTES, REQUESTS, DECISIONS)
     left = store._database.read(  # pyright: ignore[reportPrivateUsage]
         lambda connection: [connection.execute(select(func.count()).select_from(one)).scalar() for one in tables]

@@ -15,9 +15,9 @@ from typing import Any
 from toolwire.agent.agent_run import AgentRun
 from toolwire.agent.result import AgentResult
 from toolwire.agent.shortening import TokenCount, is_too_long, shorten_by_owner, shorten_history
+from toolwire.journal.kept_reply import reply_form, reply_of
 from toolwire.models.model import ENDED_EARLY, ModelFailed, Request, Usage
 from toolwire.protocols.streaming import ReplyStream, TextDelta
-from toolwire.session.runs.kept_reply import reply_form, reply_of
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Problem, Reply
 from toolwire.vocabulary.errors import ConfigurationError

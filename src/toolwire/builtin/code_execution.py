@@ -220,7 +220,7 @@ class CodeExecution:
         def child(call: ProgramCall) -> ToolCall:
             begun.add(call.ordinal)
             if is_kept:
-                note_issue(inner, call)
+                note_issue(inner, call, source)
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inner.call.id)
 
         def answer_or_park(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:

@@ -85,9 +85,12 @@ def replay_of(inner: ProgramRecordHost, answer: Callable[[ToolResult], Answer]) 
     )
 
 
-def note_issue(inner: ProgramRecordHost, call: ProgramCall) -> None:
-    """Notes that the program made this call, before the call is handled."""
-    inner.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
+def note_issue(inner: ProgramRecordHost, call: ProgramCall, source: str) -> None:
+    """Notes that the program made this call, before the call is handled. Its line is for readers alone."""
+    entry = {"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"}
+    # The functions of earlier programs have the lines after those of the source.
+    is_own = 0 < call.line <= source.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    inner.note({**entry, "line": call.line} if is_own else entry)
 
 
 def variables_of(inner: ProgramRecordHost) -> dict[str, str] | None:

@@ -12,6 +12,7 @@ import typer
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.types import RunInfo
 
 STORE_VARIABLE = "TOOLWIRE_STORE"
 STORE_FILE = Path(".toolwire/journal.db")
@@ -27,7 +28,8 @@ StoreOption = Annotated[
     ),
 ]
 
-_RUNS_SEARCHED = 10_000
+_READ_AT_ONCE = 1_000
+"""Runs read per query when the beginning of an id is looked for."""
 _PREPARED = "prepared="
 """The setting of a URL that `Store.open` takes as an argument: a command has the URL alone."""
 
@@ -41,7 +43,7 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
     """
     url, prepared = _split_prepared(_url(named or os.environ.get(STORE_VARIABLE), make=make))
     try:
-        store = toolwire.Store.open(url, prepared=prepared)
+        store = toolwire.Store.open(url, prepared=prepared, create=make)
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
     try:
@@ -59,14 +61,33 @@ def find_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Call
     Raises:
         Stop: No run matches, or several do.
     """
-    found = [run for run in store.runs(limit=_RUNS_SEARCHED) if run.run_id.startswith((named, f"r_{named}"))]
-    exactly = [run for run in found if run.run_id == named]
-    if len(exactly or found) != 1:
+    found = _find_exactly(store, named) or _find_runs(store, named)
+    if len(found) != 1:
         runs = ", ".join(run.run_id for run in found[:5])
         said = f"{named!r} may be {len(found)} runs: {runs}" if found else f"there is no run {named!r} in the store"
         raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
-    run = (exactly or found)[0]
-    return run.run_id, run.protocol, run.caller
+    return found[0].run_id, found[0].protocol, found[0].caller
+
+
+def _find_exactly(store: toolwire.Store, named: str) -> list[RunInfo]:
+    try:
+        return [store.run(named)]
+    except toolwire.DecisionRefused as refused:
+        if refused.code != "unknown_run":
+            raise
+        return []
+
+
+def _find_runs(store: toolwire.Store, named: str) -> list[RunInfo]:
+    """Returns the runs with ids that begin like this."""
+    found: list[RunInfo] = []
+    after = None
+    while True:
+        page = store.runs(limit=_READ_AT_ONCE, after=after)
+        found += [run for run in page if run.run_id.startswith((named, f"r_{named}"))]
+        if not page.more:
+            return found
+        after = page.cursor
 
 
 def unusable_store(error: toolwire.ToolwireError) -> Stop:

@@ -26,6 +26,8 @@ class ConversationInfo:
         taints: Labels of the data that its turns have read.
         version: Version of its document; 0 without one.
         runs: Number of its runs.
+        damaged: What is wrong with its record, if it cannot be read; else empty. The caller and the labels are not
+            known then, and no turn of it runs.
     """
 
     conversation: str
@@ -35,6 +37,7 @@ class ConversationInfo:
     taints: tuple[Label, ...]
     version: int
     runs: int
+    damaged: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolwire.permission.approval import ApprovalRequest
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
@@ -42,7 +42,7 @@ class RunStart:
 
     Attributes:
         run_id: The id of the run.
-        reply: The parsed reply in JSON types (`session/runs/kept_reply.py` writes and reads it).
+        reply: The parsed reply in JSON types (`journal/kept_reply.py` writes and reads it).
         protocol: Name of the model's calling format; empty for a format of the user's own.
         caller: The caller for which the run is made.
         policy_digest: `sha256:` of the rules in force at the start.
@@ -119,6 +119,8 @@ class RunInfo:
         pending: Number of requests that wait for a person.
         is_held: True if a process that may still be alive holds the lease.
         conversation: The conversation that the run belongs to; empty for none.
+        damaged: What is wrong with the record of the run, if `Store.runs` cannot read it; else empty. A damaged run has
+            no protocol and no tools here, its caller and conversation cannot be verified, and it cannot be resumed.
     """
 
     run_id: str
@@ -134,6 +136,54 @@ class RunInfo:
     pending: int
     is_held: bool
     conversation: str = ""
+    damaged: str = ""
+
+
+RequestState = Literal[
+    "pending", "approved", "reserved", "done", "denied", "answered", "stopped", "superseded", "expired"
+]
+"""pending: the request waits for a person. approved: its call has not begun. reserved: its call has begun.
+done: its call has ended, or its tool has the answer. denied: a person refused. answered: a person gave the answer.
+stopped: a person stopped the run by it. superseded: the run ended without it. expired: no decision came in time.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInfo:
+    """A request as `Store.requests` gives it.
+
+    Attributes:
+        request: The request.
+        state: The state of the request.
+        decision: The decision that counts; None without one.
+        damaged: What is wrong with the record of the request or of its decision, if it cannot be read; else empty.
+    """
+
+    request: ApprovalRequest
+    state: RequestState
+    decision: Decision | None = None
+    damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The requests of a store that wait for a person.
+
+    Attributes:
+        count: Number of them.
+        oldest_s: Age of the oldest one in seconds; None if none waits.
+    """
+
+    count: int
+    oldest_s: float | None
+
+
+CallState = Literal["waiting", "decided", "running", "in_doubt", "ended", "expired", "stopped"]
+"""waiting: a person has to decide on the call, on its question, or on a call that it made. decided: the decision was
+made, and takes effect when the run is resumed. running: it has begun, and a process works on the run. in_doubt: it has
+begun and its end is not on record. ended: its result is on record. expired: no decision came in time; the resumed run
+says so. stopped: the run ended before it began.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +196,16 @@ class RecordedCall:
             model.
         tool: The name under which the tool was called.
         arguments: The model's arguments.
-        attempt: Number of the attempt, from 1; 0 if the call ended before it began, such as a denied one.
+        attempt: Number of the attempt, from 1; 0 if the call ended before it began, such as a denied one, or waits.
         started_at: Start of the last attempt, in seconds since the epoch; None if the call did not begin.
         ended_at: Time of its end, in seconds since the epoch; None while it runs, or if a crash hid its end.
         result: The result; None while it runs, or if a crash hid it.
+        state: The state of the call.
+        request_id: The last request for approval of the call, or the question for which it waits. Empty without one.
+        final_arguments: The arguments that it ran with, as plain JSON: with defaults, conversions and a person's edit.
+            None if it did not begin, or if its tool may run any number of times: the start of such a call is not on
+            record.
+        line: The line of the program that made the call, from 1; None for another call, or if it is not known.
     """
 
     id: str
@@ -160,3 +216,7 @@ class RecordedCall:
     started_at: float | None
     ended_at: float | None
     result: ToolResult | None
+    state: CallState = "ended"
+    request_id: str = ""
+    final_arguments: Mapping[str, Any] | None = None
+    line: int | None = None

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Self, cast
 
 from sqlalchemy import Connection, select
 
-from toolwire.journal.conversation_info import check_name
 from toolwire.journal.database.location import LEASE_S, READERS, Location, location_of
-from toolwire.journal.database.tables import IS_UNFINISHED, RUNS
+from toolwire.journal.database.schema import require_store
+from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.approvals import RunStop, stop_run
 from toolwire.journal.ledger.forgetting import forget
-from toolwire.journal.ledger.history import calls_of
-from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopen_run
+from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
+from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_log import StoreLog
+from toolwire.journal.store_reading import StoreReading
 from toolwire.journal.twins import async_twin
-from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused, decider_of
 from toolwire.permission.policy import Rule
 from toolwire.runtime.runtime import Runtime, default_runtime
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
-RUNS_LISTED = 100
-"""Default number of runs in a list: more than a person looks through."""
 
-
-class Store(StoreLog, Conversations):
+class Store(StoreLog, StoreReading, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
     Each method that waits for the database has a twin for callers that run an event loop. Its name has an `a` before
@@ -64,10 +62,11 @@ class Store(StoreLog, Conversations):
         prepared: bool = True,
         pool_size: int = READERS + 1,
         lease_s: float = LEASE_S,
+        create: bool = True,
     ) -> Store:
         """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
 
-        Creates or upgrades it if necessary.
+        Creates or upgrades it if necessary. With `create=False` a store that is not there is an error.
 
         `key` (32 bytes) encrypts the data of runs. None uses the environment variable `TOOLWIRE_KEY`, or else a key
         file. The key file is beside the database, or in the user's state folder for a server; a new store creates it.
@@ -85,12 +84,15 @@ class Store(StoreLog, Conversations):
         Raises:
             ConfigurationError: The URL, the key, `pool_size` or `lease_s` is invalid, or this process has the store
                 open with other values of `prepared`, `pool_size` and `lease_s`.
-            StoreUnavailable: The store cannot be reached, is damaged, or was written with another key.
+            StoreUnavailable: The store cannot be reached, is damaged, or was written with another key. With
+                `create=False`: there is none.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
+        if not create:
+            require_store(location)
         store = cls(location, key, default_runtime())
         if (found := store._database.location) != location:
             raise ConfigurationError(
@@ -109,9 +111,12 @@ class Store(StoreLog, Conversations):
         prepared: bool = True,
         pool_size: int = READERS + 1,
         lease_s: float = LEASE_S,
+        create: bool = True,
     ) -> Store:
         """Works as `open`, and waits in a thread: it does not block the event loop."""
-        return await asyncio.to_thread(cls.open, url, key=key, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
+        return await asyncio.to_thread(
+            cls.open, url, key=key, prepared=prepared, pool_size=pool_size, lease_s=lease_s, create=create
+        )
 
     def __repr__(self) -> str:
         return f"<Store {self.url!r}{' closed' if self._is_closed else ''}>"
@@ -148,75 +153,6 @@ class Store(StoreLog, Conversations):
 
         return database.run(job, locks=(run_id,))
 
-    def runs(
-        self,
-        *,
-        status: RunStatus | None = None,
-        conversation: str | None = None,
-        caller: Caller | None = None,
-        since: float | None = None,
-        before: float | None = None,
-        limit: int = RUNS_LISTED,
-    ) -> list[RunInfo]:
-        """Returns runs, newest first, by one query.
-
-        A turn that was killed or cancelled is a run of its conversation with the status `running` and not `is_held`.
-        `Session.resume` continues it.
-
-        `caller` selects the runs of its principal and tenant, and only those of its agent if it names one.
-
-        `since` selects runs created at that time or later, and `before` runs created earlier, both in seconds since the
-        epoch.
-        """
-        query = select(*DESCRIBED).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
-        if status is not None:
-            query = query.where(RUNS.c.status == status)
-            query = query if status == "finished" else query.where(IS_UNFINISHED)
-        if conversation is not None:
-            query = query.where(RUNS.c.conversation == check_name(conversation))
-        if caller is not None:
-            query = query.where(RUNS.c.principal == caller.principal)
-            query = query.where(RUNS.c.tenant == caller.tenant)
-            if caller.agent:
-                query = query.where(RUNS.c.agent == caller.agent)
-        if since is not None:
-            query = query.where(RUNS.c.created_at >= since)
-        if before is not None:
-            query = query.where(RUNS.c.created_at < before)
-        return self._infos(query)
-
-    aruns = async_twin(runs)
-
-    def run(self, run_id: str) -> RunInfo:
-        """Returns one run.
-
-        Raises:
-            DecisionRefused: `unknown_run`.
-        """
-        found = self._infos(select(*DESCRIBED).where(RUNS.c.run_id == run_id))
-        if not found:
-            raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-        return found[0]
-
-    arun = async_twin(run)
-
-    def calls(self, run_id: str) -> list[RecordedCall]:
-        """Returns the calls of a run that began or ended, in the order of their starts, inner calls with their parent.
-
-        Raises:
-            DecisionRefused: `unknown_run`, or `bad_mac` if a record was changed in the database.
-        """
-        database = self._database
-
-        def read(connection: Connection) -> list[RecordedCall]:
-            if connection.execute(select(RUNS.c.run_id).where(RUNS.c.run_id == run_id)).scalar() is None:
-                raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            return calls_of(connection, database.sealer, run_id)
-
-        return database.read(read, is_one_state=True)
-
-    acalls = async_twin(calls)
-
     def forget(self, *, before: float) -> int:
         """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
 
@@ -231,10 +167,6 @@ class Store(StoreLog, Conversations):
 
     aforget = async_twin(forget)
 
-    def _infos(self, query: Any) -> list[RunInfo]:
-        database = self._database
-        return database.read(lambda connection: infos(connection, database, query, database.clock()))
-
     def clock(self) -> float:
         """Returns the seconds since the epoch by which leases, requests and runs expire: by PostgreSQL's own clock."""
         return self._database.clock()
@@ -245,31 +177,6 @@ class Store(StoreLog, Conversations):
         return self._database.sealer.wire_key
 
     # -- approvals --------------------------------------------------------------------------------------------------
-
-    def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
-        """Returns the requests that wait for a person, oldest first; None selects all runs."""
-        database = self._database
-        return database.read(
-            lambda connection: approvals.pending(connection, database.sealer, run_id, database.clock())
-        )
-
-    apending = async_twin(pending)
-
-    def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
-        """Returns a request, with the decision that counts if it has one.
-
-        Raises:
-            DecisionRefused: `unknown_request`.
-        """
-        database = self._database
-        found = database.read(
-            lambda connection: approvals.request_and_decision(connection, database.sealer, request_id)
-        )
-        if found is None:
-            raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
-        return found
-
-    arequest = async_twin(request)
 
     def decide(self, request_id: str, decision: Decision) -> Decision:
         """Decides a request from any process and returns the recorded decision. Blocks until it is durable.
@@ -285,6 +192,55 @@ class Store(StoreLog, Conversations):
         ).result()
 
     adecide = async_twin(decide)
+
+    def stop(self, run_id: str, *, by: Decider | str, reason: str = "") -> RunStatus:
+        """Stops a run from any process, and returns its status. Blocks until that is durable.
+
+        A run that waits, or whose process died, is `stopped` at once: nobody can decide its requests any more, and
+        resuming it runs nothing and gives the model `reason`. A run that a process works on stays `running` until that
+        process makes its next record: then nothing more of it begins, its running calls are cancelled as by
+        `Session.interrupt`, and it ends as stopped. In this process that happens at once.
+
+        `by` is the author, or the name of the principal. The log has both.
+
+        Raises:
+            DecisionRefused: `unknown_run`, `run_ended`, or `bad_mac` if its record was changed in the database.
+            ConfigurationError: `by` or `reason` has another type.
+        """
+        author = decider_of(by, "stop")
+        if not isinstance(cast("object", reason), str):
+            raise ConfigurationError(f"stop(reason={reason!r:.80}): write text, reason='...'")
+        database, stop = self._database, RunStop(by=author, reason=reason, at=self._database.clock())
+
+        def job(connection: Connection) -> RunStatus:
+            return stop_run(connection, database.sealer, run_id, stop)
+
+        status = database.run(job, locks=(run_id,)).result()
+        ledger = database.held.get(run_id)
+        if ledger is not None:
+            database.run(ledger.notice_stop).result()
+        return status
+
+    astop = async_twin(stop)
+
+    def forget_rule(self, rule_id: str, *, by: Decider | str) -> None:
+        """Removes a rule that a person chose to remember. Blocks until that is durable; the log has it, and `by`.
+
+        `rule_id` is the `id` of a rule of `rules()`, or the id of the request with which it was remembered. Sessions
+        that are made or resumed later do not have the rule. One that has it keeps it until it ends.
+
+        Raises:
+            DecisionRefused: `unknown_rule`.
+            ConfigurationError: `by` has another type.
+        """
+        database, author = self._database, decider_of(by, "forget_rule")
+
+        def job(connection: Connection) -> None:
+            approvals.forget_rule(connection, database.sealer, rule_id, author, database.clock())
+
+        database.run(job).result()
+
+    aforget_rule = async_twin(forget_rule)
 
     def rules(self, run_id: str | None = None) -> list[Rule]:
         """Returns the rules that people chose to remember, oldest first; None selects all runs."""

@@ -41,6 +41,8 @@ RefusalCode = Literal[
     "divergence",
     "schema_too_new",
     "run_busy",
+    "run_ended",
+    "unknown_rule",
     "conversation_busy",
     "malformed",
 ]
@@ -101,6 +103,9 @@ class ApprovalRequest:
         depth: Number of catalogues above the call's own (`CallContext.using`). Above 0, the session lacks the tool.
         approvers: The principals who may approve, by effect, as the policy of the call named them at the request.
             Another author's decision to run the call is refused as `not_permitted`, and the request waits on.
+        damaged: What is wrong with the record of the request, if a list of the store cannot read it; else empty. Of a
+            damaged request only the ids, the times, and maybe the tool and the caller are known, and nobody can verify
+            them. It cannot be decided.
     """
 
     id: str
@@ -127,6 +132,7 @@ class ApprovalRequest:
     expires_at: float = 0.0
     depth: int = 0
     approvers: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _NOTHING)
+    damaged: str = ""
 
 
 def _check_text(record: Decider | Decision, name: str) -> None:
@@ -158,6 +164,19 @@ class Decider:
 
 
 SOMEBODY = Decider()
+
+
+def decider_of(given: object, place: str) -> Decider:
+    """Returns the author of an act: the `Decider`, or one of the principal with this name.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    if isinstance(given, str) and given:
+        return Decider(principal=given)
+    if isinstance(given, Decider):
+        return given
+    raise ConfigurationError(f"{place}(by={given!r:.80}): write by='ada', or {_decider_for(given)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

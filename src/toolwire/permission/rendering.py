@@ -9,6 +9,7 @@ import datetime
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.permission.approval import ApprovalRequest
@@ -28,20 +29,52 @@ _LINE = "| "
 
 
 def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = None, ascii_only: bool = False) -> str:
-    """Renders the request as lines of at most `width` columns. Different requests never give the same text.
+    """Renders the lines of `lines_of` as text of at most `width` columns. Different requests never give the same text.
 
-    Strings are in quotes, with invisible characters escaped. The lines of a multi-line text are below its name, each
-    after `| `. A line after `> ` continues the line above. A string that can be mistaken for another one is repeated in
-    ASCII. `now` (seconds since the epoch) adds the time left.
+    A line after `> ` continues the line above.
 
     Raises:
-        Unrepresentable: The arguments have no written form, or do not match the request's digest. Such a call cannot be
-            approved.
+        Unrepresentable: As `lines_of`.
     """
-    writer = _Writer(max(width, WIDTH_MIN), ascii_only=ascii_only)
+    shown = lines_of(request, now=now, ascii_only=ascii_only)
+    return "\n".join(piece for line in shown for piece in _break_line(line, max(width, WIDTH_MIN)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLine:
+    """One line of a request, as `render` writes it.
+
+    Attributes:
+        label: The name of the fact: `tool`, `for`, `agent`, `tenant`, `why`, `does`, `has read`, `attempt`, `expires`,
+            `request`, `call`, `arguments`, `changed`, and for a question `label`. Empty for a line below one of these,
+            or of the question itself.
+        text: The text, with everything escaped that hides, moves or poses as something else. After `= ` it is the
+            spelling in ASCII of the text before it, which may be taken for another one.
+        indent: Columns before the text of a line without a label.
+    """
+
+    label: str = ""
+    text: str
+    indent: int = 0
+
+
+def lines_of(request: ApprovalRequest, *, now: float | None = None, ascii_only: bool = False) -> list[RequestLine]:
+    """Returns the whole request, line by line, for a page of your own. Different requests never give the same lines.
+
+    Strings are in quotes, with invisible characters escaped. The lines of a multi-line text are below its name, each
+    after `| `. A string that can be mistaken for another one is repeated in ASCII. `now` (seconds since the epoch) adds
+    the time left. A line may be long: break it with a mark.
+
+    Raises:
+        Unrepresentable: The arguments have no written form, or do not match the request's digest, or the record of the
+            request is damaged. Such a call cannot be approved.
+    """
+    if request.damaged:
+        raise Unrepresentable(f"a damaged request ({request.damaged})", path="")
+    writer = _Writer(ascii_only=ascii_only)
     if request.kind == "question":
         _question(writer, request, now, ascii_only=ascii_only)
-        return "\n".join(writer.lines)
+        return writer.lines
     arguments = _arguments(request)
     writer.field("tool", visible(request.tool, ascii_only=ascii_only), said=request.tool)
     caller = request.caller
@@ -61,7 +94,7 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
     writer.field("arguments", "none" if not arguments else "")
     writer.members(arguments, 2)
     writer.changes(cast("Mapping[str, Any]", plain_value(dict(request.given))), arguments)
-    return "\n".join(writer.lines)
+    return writer.lines
 
 
 def _question(writer: _Writer, request: ApprovalRequest, now: float | None, *, ascii_only: bool) -> None:
@@ -117,15 +150,14 @@ def span(seconds: float) -> str:
 
 
 class _Writer:
-    """Collects lines no longer than the width, each with a label or an indent."""
+    """Collects lines, each with a label or an indent."""
 
-    def __init__(self, width: int, *, ascii_only: bool) -> None:
-        self.lines: list[str] = []
-        self._width = width
+    def __init__(self, *, ascii_only: bool) -> None:
+        self.lines: list[RequestLine] = []
         self._ascii_only = ascii_only
 
     def field(self, label: str, text: str, *, said: str = "") -> None:
-        self._line(f"{label:<{_LABEL}}{text}".rstrip(), indent=0)
+        self.lines.append(RequestLine(label=label, text=text))
         self._spell_out(said, _LABEL)
 
     def members(self, arguments: Mapping[str, Any], indent: int) -> None:
@@ -180,12 +212,18 @@ class _Writer:
             self._line(f"= {visible(text, ascii_only=True)}", indent=indent)
 
     def _line(self, text: str, *, indent: int) -> None:
-        indent = min(indent, self._width // 2)
-        pad = " " * indent
-        first = True
-        for piece in _pieces(text, self._width - indent - len(_MORE)):
-            self.lines.append(f"{pad}{piece}" if first else f"{pad}{_MORE}{piece}")
-            first = False
+        self.lines.append(RequestLine(text=text, indent=indent))
+
+
+def _break_line(line: RequestLine, width: int) -> Iterator[str]:
+    """Yields a line in pieces that fit, each but the first one after a mark."""
+    indent = min(line.indent, width // 2)
+    text = f"{line.label:<{_LABEL}}{line.text}".rstrip() if line.label else line.text
+    pad = " " * indent
+    mark = ""
+    for piece in _pieces(text, width - indent - len(_MORE)):
+        yield f"{pad}{mark}{piece}"
+        mark = _MORE
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:

@@ -82,6 +82,8 @@ class ProgramCall:
         parallel: True if async code made it: more calls may come before this one is answered.
         arguments_digest: Hash of the arguments; a later attempt's call with this ordinal must have the same. Empty for
             a program that is not resumable.
+        line: The line that made the call, from 1, as the program's process says. 0 if that is not known, or if the
+            program is not resumable.
     """
 
     ordinal: int
@@ -89,6 +91,7 @@ class ProgramCall:
     arguments: dict[str, Any]
     parallel: bool
     arguments_digest: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
@@ -96,6 +96,10 @@ class MemoryRun(MemoryLedger):
         kept = with_urls(self.has_seen, urls)
         self.has_seen.clear()
         self.has_seen.update(kept)
+
+    def watch_stop(self, interrupt: Callable[[str], object]) -> str | None:  # noqa: ARG002 - nothing stops it
+        """Returns None: no other process can stop the run."""
+        return None
 
     @done
     def release(self) -> None:

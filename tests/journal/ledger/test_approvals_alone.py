@@ -14,6 +14,7 @@ from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.approvals import encode_decision, encode_request
 from toolwire.journal.ledger.asked import AskedRequest
+from toolwire.journal.reading.request_list import list_pending
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.deciding import narrow_rule
 from toolwire.permission.policy import Rule
@@ -95,6 +96,10 @@ def test_a_request_is_written_down_whole(store: InMemory) -> None:
         "state": "pending",
         "created_at": NOW - 10,
         "expires_at": NOW + 10,
+        "tool": "pay",
+        "principal": "eve",
+        "agent": "clerk",
+        "tenant": "",
     }
     assert store.opened(sealed, "requests", "r_1", "a_1").encode() == encode_request(request(attempt=2))
     assert store.log("kind", "run_id", "subject", "status", "conversation", "principal") == [
@@ -344,7 +349,10 @@ def test_the_answers_that_a_tool_receives_are_used(store: InMemory) -> None:
 
 
 def pending(store: InMemory, run_id: str | None) -> list[str]:
-    return [found.id for found in store.now(lambda one: approvals.pending(one, SEALER, run_id, NOW))]
+    found = store.now(
+        lambda one: list_pending(one, SEALER, run_id, NOW, limit=None, after=None, caller=None, tool=None)
+    )
+    return [one.id for one in found]
 
 
 def test_the_requests_that_wait_are_listed_oldest_first(store: InMemory) -> None:

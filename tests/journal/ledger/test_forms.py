@@ -7,11 +7,13 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolwire.journal import kept_reply
 from toolwire.journal.ledger.approvals import encode_decision, encode_request, encode_rule
 from toolwire.journal.ledger.forms import (
     REFERRING,
@@ -25,6 +27,7 @@ from toolwire.journal.ledger.forms import (
     read_run,
     read_start,
     read_step_end,
+    read_summary,
     result_form,
     results_form,
     run_form,
@@ -36,7 +39,6 @@ from toolwire.journal.ledger.large_values import LargeValues
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
-from toolwire.session.runs import kept_reply
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import Caller, Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -164,6 +166,7 @@ READ: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
     "empty_decision": (lambda form: read_plain(Decision, form), Decision(verdict="approve")),
     "rule": (lambda form: read_plain(Rule, form), RULE),
     "run": (read_run, RUN),
+    "run_before": (read_run, RUN),
     "empty_run": (read_run, RunStart(run_id="", reply={}, protocol="")),
     "end": (lambda form: read_step_end(form)[0], STEP),
     "short_end": (lambda form: read_step_end(expand_form(form, START, {"r_1/1": tag(AWKWARD)}))[0], STEP),
@@ -191,6 +194,16 @@ def test_results_are_read_back_without_loss() -> None:
         assert (found.data, found.metadata, found.blocks) == (AWKWARD, {"tags": ("a", b"\x01")}, tuple(DEEP))
     assert (second.failure, second.call, third.call) == (FAILED.failure, FAILED.call, None)
     assert kept_reply.reply_of(read_form(GOLDEN["run"], read_run).reply) == REPLY
+
+
+def test_the_summary_of_a_run_is_read_without_its_reply() -> None:
+    summary = (RUN.protocol, tuple(RUN.tools), RUN.caller, RUN.conversation)
+    # An older one has the reply before the summary.
+    assert [read_summary(GOLDEN[name]) for name in ("run", "run_before")] == [summary] * 2
+    head, mark, _ = GOLDEN["run"].rpartition(b',"reply":{')
+    assert read_summary(head + mark + b"not JSON") == summary
+    tool = replace(RUN, tools={"reply": "sha256:a", ',"reply":{': "sha256:b"})
+    assert read_summary(encode_form(run_form(tool)))[1] == tuple(tool.tools)
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [], {}, {"$t": "no", "v": 1}], ids=ascii)

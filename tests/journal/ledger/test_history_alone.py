@@ -13,11 +13,10 @@ from tests.journal.ledger.test_run_ledger_alone import HELD, PAID, START, done, 
 from toolwire.journal.database.tables import NOTES, STEPS
 from toolwire.journal.ledger import history as histories
 from toolwire.journal.ledger.forms import WHOLE, encode_form, results_form, step_end_form
-from toolwire.journal.ledger.history import KeptStep, ReplayHistory, calls_of, history_of
+from toolwire.journal.ledger.history import KeptStep, ReplayHistory, history_of
 from toolwire.journal.ledger.large_values import LARGE_BYTES
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.steps import StepEnd
-from toolwire.journal.run import RecordedCall
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -285,40 +284,3 @@ def test_a_record_that_was_moved_is_found(store: InMemory, table: Any, column: s
     with pytest.raises(DecisionRefused) as caught:
         read(store)
     assert caught.value.code == "bad_mac"
-
-
-def test_the_calls_of_a_run_are_listed_by_their_starts(store: InMemory) -> None:
-    ledger = ledger_of(store)
-    for key in ("r_1/1", "r_1/2", "r_1/3"):
-        done(ledger.begin(start(step(key, "r_0"), attempt=2)))
-    done(ledger.settle(step("r_1/1", "r_0"), PAID))
-    done(ledger.settle(step("r_1/4"), REFUSED))
-    for key, started_at, ended_at in (
-        ("r_1/1", 30.0, 40.0),
-        ("r_1/2", 10.0, None),
-        ("r_1/3", 20.0, None),
-        ("r_1/4", 0.0, 15.0),
-    ):
-        row = update(STEPS).where(STEPS.c.key == key).values(started_at=started_at, ended_at=ended_at)
-        store.now(lambda connection, row=row: connection.execute(row))
-    found = store.now(lambda connection: calls_of(connection, SEALER, "r_1"))
-    assert [(call.id, call.started_at, call.ended_at) for call in found] == [
-        ("r_1/2", 10.0, None),
-        ("r_1/4", None, 15.0),
-        ("r_1/3", 20.0, None),
-        ("r_1/1", 30.0, 40.0),
-    ]
-    last = found[-1]
-    assert last.result is not None
-    assert last == RecordedCall(
-        id="r_1/1",
-        parent="r_0",
-        tool="pay",
-        arguments={"amount": 5},
-        attempt=2,
-        started_at=30.0,
-        ended_at=40.0,
-        result=last.result,
-    )
-    assert (last.result.data, found[0].result, found[1].attempt) == (PAID.data, None, 0)
-    assert store.now(lambda connection: calls_of(connection, SEALER, "r_2")) == []

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.journal.world import PAID, done, on_record, request, run_start, start, started, step
+from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.run import SuspendedRun
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
@@ -247,12 +249,18 @@ def test_a_finished_run_gives_its_results_to_each_opener(store: Store) -> None:
         assert kind(done(found.begin(start(step("9"))))) == "interrupted"
 
 
+def suspended(ledger: RunLedger) -> SuspendedRun:
+    found = done(ledger.suspend())
+    assert found is not None
+    return found
+
+
 def test_a_suspended_run_says_what_it_waits_for_and_is_anybodys(store: Store) -> None:
     ledger = started(store)
     first, second = request(ledger), request(ledger, call_id="2")
     for one in (first, second):
         assert done(ledger.ask(one)) == (one, None)
-    view = done(ledger.suspend())
+    view = suspended(ledger)
     assert (view.start, view.rev, view.head, view.pending) == (ledger.start, ledger.rev, 0, (first, second))
     assert len(view.key) == 32
     assert store.pending(ledger.run_id) == [first, second]
@@ -265,12 +273,12 @@ def test_a_suspended_run_says_what_it_waits_for_and_is_anybodys(store: Store) ->
 
 def test_a_suspended_run_has_the_same_root_in_every_process(store: Store) -> None:
     ledger = started(store)
-    empty = done(ledger.suspend()).root
+    empty = suspended(ledger).root
     found = again(store, ledger.run_id)
     for number, result in enumerate(RESULTS):
         done(found.settle(step(str(number)), result))
-    view = done(found.suspend())
-    later = done(again(store, ledger.run_id).suspend())
+    view = suspended(found)
+    later = suspended(again(store, ledger.run_id))
     assert (view.head, view.root) == (later.head, later.root)
     assert view.root != empty
 

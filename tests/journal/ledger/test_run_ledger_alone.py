@@ -666,6 +666,7 @@ def test_a_run_that_waits_is_recorded_and_released(store: InMemory) -> None:
     done(ledger.ask(request(4, run_id="r_2")))
     suspended = done(ledger.suspend(["untrusted"], ["u_2"]))
     head, root = opened(store)._history.root()
+    assert suspended is not None
     assert suspended == SuspendedRun(start=START, rev=6, head=head, root=root, pending=(request(2),))
     assert (suspended.key, head) == (SEALER.wire_key, 1)
     assert run_row(store) == touched(6, status="suspended", owner="")

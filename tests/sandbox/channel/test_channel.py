@@ -190,18 +190,20 @@ def test_anything_else_is_a_violation_with_its_reason(data: bytes, reason: str) 
 
 
 GOOD_AGAIN: list[tuple[bytes, Frame]] = [
-    (frame("call", 1, 0, False, 3, {"a": 1, "b": 2}), CallFrame(1, 0, False, {"a": 1, "b": 2}, taken=3)),
+    (frame("call", 1, 0, False, 3, 7, {"a": 1, "b": 2}), CallFrame(1, 0, False, {"a": 1, "b": 2}, taken=3, line=7)),
     (frame("wait", 3, 0.5, None), WaitFrame(3, 0.5, None)),
     (frame("wait", 0, 0, 2.5), WaitFrame(0, 0, 2.5)),
     (frame("unfit", "the clock"), UnfitFrame("the clock")),
 ]
 BAD_AGAIN: dict[str, tuple[bytes, str]] = {
     "call without a count": (frame("call", 1, 0, False, {"a": 1}), "a call that is not complete"),
-    "call, a count too many": (frame("call", 1, 0, False, 0, 0, {"a": 1}), "a call that is not complete"),
-    "call, count text": (frame("call", 1, 0, False, "0", {"a": 1}), "a call that is not complete"),
-    "call, count true": (frame("call", 1, 0, False, True, {"a": 1}), "a call that is not complete"),
-    "call, count negative": (frame("call", 1, 0, False, -1, {"a": 1}), "a call that is not complete"),
-    "call, count endless": (frame("call", 1, 0, False, 1 << 31, {"a": 1}), "a call that is not complete"),
+    "call, a count too many": (frame("call", 1, 0, False, 0, 0, 0, {"a": 1}), "a call that is not complete"),
+    "call, count text": (frame("call", 1, 0, False, "0", 1, {"a": 1}), "a call that is not complete"),
+    "call, count true": (frame("call", 1, 0, False, True, 1, {"a": 1}), "a call that is not complete"),
+    "call, count negative": (frame("call", 1, 0, False, -1, 1, {"a": 1}), "a call that is not complete"),
+    "call, line text": (frame("call", 1, 0, False, 0, "1", {"a": 1}), "a call that is not complete"),
+    "call, line negative": (frame("call", 1, 0, False, 0, -1, {"a": 1}), "a call that is not complete"),
+    "call, count endless": (frame("call", 1, 0, False, 1 << 31, 1, {"a": 1}), "a call that is not complete"),
     "wait, short": (frame("wait", 1, 0.5), "a wait that is not complete"),
     "wait, count text": (frame("wait", "1", 0.5, None), "a wait that is not complete"),
     "wait, count negative": (frame("wait", -1, 0.5, None), "a wait that is not complete"),

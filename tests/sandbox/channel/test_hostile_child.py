@@ -488,7 +488,7 @@ RECORDED = Replay(
 
 
 def echo_frame(ordinal: int, taken: int, value: Any = None, *, parallel: bool = False) -> bytes:
-    return frame("call", ordinal, 2, parallel, taken, {"value": ordinal if value is None else value})
+    return frame("call", ordinal, 2, parallel, taken, 1, {"value": ordinal if value is None else value})
 
 
 LIES: dict[str, tuple[bytes, str, str]] = {
@@ -514,7 +514,7 @@ LIES: dict[str, tuple[bytes, str, str]] = {
         "step 1 is a call of 'echo' with other arguments than before",
     ),
     "another tool": (
-        frame("call", 1, 0, False, 0, {"a": 1, "b": 1}),
+        frame("call", 1, 0, False, 0, 1, {"a": 1, "b": 1}),
         "divergence",
         "step 1 is a call of 'add', it was one of 'echo'",
     ),

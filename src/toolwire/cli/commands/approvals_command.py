@@ -42,6 +42,9 @@ counts. A run that waits goes on with `toolwire run --resume RUN`.
 SHORT_ID = 10
 """Minimum length of an id in a list: `a_` and 8 digits. Ids are longer if two begin alike."""
 
+_READ_AT_ONCE = 1_000
+"""Requests read per query when the beginning of an id is looked for."""
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, epilog=EPILOG)
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The request, or the beginning of its id.")]
@@ -55,20 +58,31 @@ def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps
 @app.command("list")
 def list_requests(
     context: typer.Context,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Requests of this run only.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="All requests of this run only.")] = None,
+    tool: Annotated[str | None, typer.Option("--tool", metavar="NAME", help="Calls of this tool only.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", min=1, help="Print at most N requests. The default is 100."),
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="CURSOR", help="Go on where a list ended that was cut.")
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the requests that wait for a person, oldest first."""
     output: Output = context.obj
     with open_store(store) as opened:
-        requests = opened.pending(run)
+        requests = opened.pending(run, limit=limit, after=after, tool=tool)
+        waiting = opened.waiting().count if requests.more else 0
     if json:
         output.result_json([request_json(request) for request in requests])
     elif requests:
         output.result(request_table(requests, is_terminal=output.is_terminal))
     else:
         output.say("nothing waits for a person")
+    if requests.more:
+        output.say(f"{len(requests)} of the requests; {waiting} wait in all. The next ones: --after {requests.cursor}")
 
 
 @app.command("show")
@@ -212,7 +226,7 @@ def request_json(request: toolwire.ApprovalRequest) -> dict[str, Any]:
 
 def _find_request(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequest, toolwire.Decision | None]:
     """Returns the request with this id, or with an id that begins like this."""
-    waiting = [request for request in store.pending() if request.id.startswith((id, f"a_{id}"))]
+    waiting = _find_waiting(store, id)
     if len(waiting) == 1:
         return waiting[0], None
     if len(waiting) > 1:
@@ -226,6 +240,18 @@ def _find_request(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequ
             f"no waiting request begins with {id!r}",
             hint="See `toolwire approvals list`; of one that was decided or has expired give the whole id.",
         ) from refused
+
+
+def _find_waiting(store: toolwire.Store, id: str) -> list[toolwire.ApprovalRequest]:
+    """Returns the requests that wait and have ids that begin like this."""
+    found: list[toolwire.ApprovalRequest] = []
+    after = None
+    while True:
+        page = store.pending(limit=_READ_AT_ONCE, after=after)
+        found += [request for request in page if request.id.startswith((id, f"a_{id}"))]
+        if not page.more:
+            return found
+        after = page.cursor
 
 
 def _decide(
@@ -313,6 +339,8 @@ def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
 
 
 def _brief(request: toolwire.ApprovalRequest) -> str:
+    if request.damaged:
+        return f"damaged, cannot be decided: {request.damaged}"
     if request.kind == "question":
         return f"asks {json_text.dumps(request.question, ensure_ascii=False)}"
     return json_text.dumps(json_or_repr(request.arguments), ensure_ascii=False)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 
+from toolwire.journal.database.engine import make_engine
+from toolwire.journal.database.location import Location
 from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.errors import StoreUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-REVISIONS = ("0001", "0004", "0005", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0016")
+REVISIONS = ("0001", "0004", "0005", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0016", "0017")
 """The revisions that this version knows, in order."""
 
 _LOCK = 0x746F6F6C77697265
@@ -31,6 +35,28 @@ def is_current(connection: Connection) -> bool:
             f"a newer toolwire wrote the store (its schema is {found}, ours {REVISIONS[-1]}): upgrade toolwire",
         )
     return found == REVISIONS[-1]
+
+
+def require_store(location: Location) -> None:
+    """Accepts a database that has the tables of a store, of any schema. It creates nothing.
+
+    Raises:
+        StoreUnavailable: There is no store, or the database cannot be reached.
+    """
+    nothing = StoreUnavailable(
+        f"there is no store at {location.shown}\nStore.open without create=False makes one, and so does `toolwire run`"
+    )
+    if location.path is not None and not location.path.exists():
+        raise nothing
+    engine = make_engine(location)
+    try:
+        with engine.connect() as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                raise nothing
+    except DBAPIError as error:
+        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}") from error
+    finally:
+        engine.dispose()
 
 
 def upgrade(connection: Connection) -> None:

@@ -100,6 +100,8 @@ RUNS = Table(
     Column("outcome", LargeBinary),
     Column("divergence", LargeBinary),
     *_whose(is_nullable=False),
+    Column("tools", NameType),
+    Column("stop", LargeBinary),
     # Runs by time, and those of a conversation or a principal: a page each at the start of a run.
     Index("runs_created_at", "created_at"),
     Index("runs_conversation", "conversation", "created_at"),
@@ -113,6 +115,10 @@ RUNS = Table(
 """One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free.
 
 The lease ends at the later of `lease_until`, which is written when it is taken, and the `alive_until` of its owner.
+
+`tools` has the names of the tools that the model called, each between line ends; NULL in runs of an older schema.
+`stop` says who stopped the run from outside, and why. `Store.stop` also raises the number `lease` of a run that a
+process holds, so that the next record of that process finds it.
 """
 
 OWNERS = Table(
@@ -271,13 +277,18 @@ REQUESTS = Table(
     Column("created_at", MOMENT, nullable=False),
     Column("expires_at", MOMENT, nullable=False),
     Column("request", LargeBinary, nullable=False),
+    Column("tool", NameType),
+    *(Column(name, NameType) for name in ("principal", "agent", "tenant")),
     UniqueConstraint("run_id", "call_id", "attempt", name="requests_of_a_call"),
     Index("requests_state", "state", "created_at"),
+    Index("requests_created_at", "created_at"),
     sqlite_strict=True,
 )
 """One row per request. State: pending -> approved -> reserved -> done; or denied, stopped, superseded.
 
 A question: pending -> answered -> done; or stopped, superseded.
+
+`tool` and the caller repeat values of the sealed request, for searches; NULL in requests of an older schema.
 """
 
 DECISIONS = Table(

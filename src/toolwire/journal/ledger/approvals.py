@@ -1,21 +1,27 @@
-"""Requests and decisions in the database. A call is asked about once, decided once, and its approval is used once."""
+"""Requests, decisions and stops in the database.
+
+A call is asked about once, decided once, and its approval is used once.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, insert, or_, select, update
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
+from toolwire.journal.database.tables import DECISIONS, OWNERS, REQUESTS, RULES, RUNS
 from toolwire.journal.ledger.asked import AskedRequest
-from toolwire.journal.ledger.forms import ASKING, encode_form, plain_form, read_form, read_plain
+from toolwire.journal.ledger.forms import ASKING, encode_form, plain_form, read_form, read_plain, read_run
+from toolwire.journal.ledger.leases import living_holder
 from toolwire.journal.log.chain import append
-from toolwire.journal.log.events import decision_event, request_event
-from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.journal.log.events import decision_event, request_event, rule_event, run_event
+from toolwire.journal.run import RunStart, RunStatus
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.deciding import ALLOWING, check_authority, narrow_rule
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import NOBODY, Caller
@@ -33,9 +39,9 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
         REQUESTS.c.call_id == request.call_id,
         REQUESTS.c.attempt == request.attempt,
     )
-    row = connection.execute(_WITH_DECISION.where(*same)).one_or_none()
+    row = connection.execute(WITH_DECISION.where(*same)).one_or_none()
     if row is not None:
-        return _read_request(sealer, row), _read_decision(sealer, row)
+        return read_request(sealer, row), read_decision(sealer, row)
     connection.execute(
         insert(REQUESTS).values(
             request_id=request.id,
@@ -46,6 +52,10 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
             created_at=request.created_at,
             expires_at=request.expires_at,
             request=sealer.seal(encode_request(request), "requests", request.run_id, request.id),
+            tool=request.tool,
+            principal=request.caller.principal,
+            agent=request.caller.agent,
+            tenant=request.caller.tenant,
         )
     )
     append(connection, sealer, [request_event(request, _conversation(connection, request.run_id))])
@@ -63,7 +73,7 @@ def decide(
     row = _lock_request(connection, request_id)
     if row is None:
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
-    request, first = _read_request(sealer, row), _read_decision(sealer, row)
+    request, first = read_request(sealer, row), read_decision(sealer, row)
     if first is not None:
         raise DecisionRefused(
             "already_decided",
@@ -94,7 +104,7 @@ def _lock_request(connection: Connection, request_id: str) -> Any:
     connection.execute(select(RUNS.c.run_id).where(RUNS.c.run_id == of).with_for_update())
     # Two statements: after a wait, PostgreSQL would return the joined row as it was before the wait.
     connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
-    return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
+    return connection.execute(WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
 
 def _record_decision(
@@ -123,7 +133,7 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
     row = _lock_request(connection, start.request_id)
     if row is None or row.call_id != start.step.key:
         return _not_run(start, "denied", "it was approved for another call")
-    request, decision = _read_request(sealer, row), _read_decision(sealer, row)
+    request, decision = read_request(sealer, row), read_decision(sealer, row)
     if decision is None or decision.verdict not in ALLOWING:
         return _not_run(start, "denied", "no one approved it")
     if decision.verdict == "approve" and request.arguments_digest != start.arguments_digest:
@@ -138,12 +148,15 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
     return None
 
 
-def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: float) -> list[ApprovalRequest]:
-    """Returns the requests that wait and have not expired, oldest first."""
-    query = _WITH_DECISION.where(waits(now)).order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
-    if run_id is not None:
-        query = query.where(REQUESTS.c.run_id == run_id)
-    return [_read_request(sealer, row) for row in connection.execute(query)]
+def pending(connection: Connection, sealer: Sealer, run_id: str, now: float) -> list[ApprovalRequest]:
+    """Returns the requests of a run that wait and have not expired, oldest first.
+
+    Raises:
+        DecisionRefused: `bad_mac`, or `schema_too_new`.
+    """
+    query = WITH_DECISION.where(REQUESTS.c.run_id == run_id, waits(now))
+    query = query.order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
+    return [read_request(sealer, row) for row in connection.execute(query)]
 
 
 def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
@@ -163,9 +176,9 @@ def requests_of_run(
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
     found: list[AskedRequest] = []
-    for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id).order_by(REQUESTS.c.created_at)):
-        request = _read_request(sealer, row)
-        _read_decision(sealer, row)
+    for row in connection.execute(WITH_DECISION.where(REQUESTS.c.run_id == run_id).order_by(REQUESTS.c.created_at)):
+        request = read_request(sealer, row)
+        read_decision(sealer, row)
         found.append(
             AskedRequest(
                 id=request.id,
@@ -180,8 +193,8 @@ def requests_of_run(
     return tuple(found)
 
 
-def waits(now: float, state: Any = REQUESTS.c.state) -> Any:
-    """Returns the SQL condition for a request that waits. `state` is the expression of its state."""
+def waits(now: Any, state: Any = REQUESTS.c.state) -> Any:
+    """Returns the SQL condition for a request that waits. `state` is the expression of its state, `now` of the time."""
     return (state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
 
 
@@ -198,12 +211,113 @@ def is_stopped(connection: Connection, run_id: str) -> bool:
     return bool(connection.execute(select(stops)).scalar())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStop:
+    """The stop of a run from outside, as it is on record."""
+
+    by: Decider
+    reason: str
+    at: float
+    lease: int = 0
+    """The number that it gave to the lease of the process that holds the run; 0 if none did."""
+
+    @property
+    def why(self) -> str:
+        """The reason, for the model and the host."""
+        return self.reason or f"{self.by.principal or 'the host'} stopped the run"
+
+
+def stop_run(connection: Connection, sealer: Sealer, run_id: str, stop: RunStop) -> RunStatus:
+    """Stops a run. A process that holds it finds the new number of its lease at its next record.
+
+    Returns `stopped`, or `running` if such a process will end the run.
+
+    Raises:
+        DecisionRefused: `unknown_run`, `run_ended`, or `bad_mac`.
+    """
+    row = connection.execute(_STOPPED_RUN.where(RUNS.c.run_id == run_id).with_for_update()).one_or_none()
+    if row is None:
+        raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+    if row.status == "stopped":
+        return "stopped"
+    if row.has_ended:
+        raise DecisionRefused("run_ended", f"run {run_id!r} has ended: it is {row.status}")
+    start = read_form(sealer.open(row.start, "runs", run_id, "start"), read_run)
+    alive_until = connection.execute(select(OWNERS.c.alive_until).where(OWNERS.c.owner == row.owner)).scalar()
+    leased_until, now = float(row.lease_until), stop.at
+    if not row.owner or not living_holder(row.owner, lease_until=leased_until, alive_until=alive_until, now=now):
+        first = stop if row.stop is None else read_stop(sealer, run_id, row.stop)
+        mark_stopped(connection, sealer, start, first, lease=row.lease + 1)
+        return "stopped"
+    if row.stop is None:
+        stop = dataclasses.replace(stop, lease=row.lease + 1)
+        values = {"stop": _seal_stop(sealer, run_id, stop), "lease": stop.lease, "rev": row.rev + 1}
+        connection.execute(update(RUNS).where(RUNS.c.run_id == run_id).values(**values, updated_at=stop.at))
+        append(connection, sealer, [run_event(start, "stopping", lease=stop.lease, by=stop.by, reason=stop.reason)])
+    return "running"
+
+
+_STOPPED_RUN = select(
+    *(RUNS.c[name] for name in ("status", "rev", "start", "owner", "lease", "lease_until", "stop")),
+    (RUNS.c.outcome.is_not(None) | RUNS.c.divergence.is_not(None)).label("has_ended"),
+)
+"""Selects what a stop looks at. The outcome, which may be large, is not read."""
+
+
+def mark_stopped(connection: Connection, sealer: Sealer, start: RunStart, stop: RunStop, *, lease: int) -> None:
+    """Records that a run which no process holds is stopped: nothing of it begins any more.
+
+    `lease` is the next number of its lease. A process that was taken for dead cannot write any more.
+    """
+    values = {"stop": _seal_stop(sealer, start.run_id, stop), "status": "stopped", "owner": "", "lease": lease}
+    values |= {"rev": RUNS.c.rev + 1, "updated_at": stop.at}
+    connection.execute(update(RUNS).where(RUNS.c.run_id == start.run_id).values(values))
+    supersede(connection, start.run_id)
+    append(connection, sealer, [run_event(start, "stopped", lease=lease, by=stop.by, reason=stop.reason)])
+
+
+def read_stop(sealer: Sealer, run_id: str, sealed: bytes) -> RunStop:
+    """Returns the stop that is on record.
+
+    Raises:
+        DecisionRefused: `bad_mac`.
+    """
+    return read_form(sealer.open(sealed, "runs", run_id, "stop"), lambda form: read_plain(RunStop, form))
+
+
+def _seal_stop(sealer: Sealer, run_id: str, stop: RunStop) -> bytes:
+    return sealer.seal(encode_form(plain_form(stop)), "runs", run_id, "stop")
+
+
+def forget_rule(connection: Connection, sealer: Sealer, rule_id: str, by: Decider, now: float) -> None:
+    """Removes a remembered rule by its id, or by that of the request with which it was remembered.
+
+    Raises:
+        DecisionRefused: `unknown_rule`.
+    """
+    rows = connection.execute(_RULES.add_columns(RULES.c.run_id.label("of_run")).order_by(RULES.c.rule_id)).all()
+    found = [row for row in rows if rule_id == row.rule_id or rule_id == _id_of_rule(sealer, row)]
+    if not found:
+        raise DecisionRefused("unknown_rule", f"no rule {rule_id!r} is remembered: see Store.rules()")
+    for row in found:
+        connection.execute(delete(RULES).where(RULES.c.rule_id == row.rule_id))
+        append(connection, sealer, [rule_event(row.of_run, row.rule_id, by, now)])
+
+
+def _id_of_rule(sealer: Sealer, row: Any) -> str | None:
+    """Returns the id that the rule has as a `Rule`; None if its record is damaged."""
+    try:
+        return read_form(sealer.open(row.rule, "rules", row.rule_id), lambda form: read_plain(Rule, form)).id
+    except DecisionRefused:
+        return None
+
+
 def request_and_decision(
     connection: Connection, sealer: Sealer, request_id: str
 ) -> tuple[ApprovalRequest, Decision | None] | None:
     """Returns a request with the decision that counts; None if the id is unknown."""
-    row = connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
-    return None if row is None else (_read_request(sealer, row), _read_decision(sealer, row))
+    row = connection.execute(WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
+    return None if row is None else (read_request(sealer, row), read_decision(sealer, row))
 
 
 def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
@@ -218,7 +332,7 @@ def read_rules(connection: Connection, sealer: Sealer, run_id: str | None) -> li
     for row in connection.execute(query):
         rule = read_form(sealer.open(row.rule, "rules", row.rule_id), lambda form: read_plain(Rule, form))
         if rule.principal is None:
-            caller = NOBODY if row.request is None else _read_request(sealer, row).caller
+            caller = NOBODY if row.request is None else read_request(sealer, row).caller
             rule = dataclasses.replace(rule, principal=caller.principal, tenant=caller.tenant)
         found.append(rule)
     return found
@@ -231,7 +345,7 @@ def decisions_with_rules(
 
     A decision whose call has not started yet is left out.
     """
-    query = _WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
+    query = WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
     if caller is not None:
         is_theirs = and_(
             RULES.c.scope == "workspace", RULES.c.principal == caller.principal, RULES.c.tenant == caller.tenant
@@ -240,7 +354,7 @@ def decisions_with_rules(
     elif run_ids:
         query = query.where(RULES.c.run_id.in_(run_ids))
     found = [
-        (_read_request(sealer, row), _read_decision(sealer, row))
+        (read_request(sealer, row), read_decision(sealer, row))
         for row in connection.execute(query.order_by(RULES.c.created_at, RULES.c.rule_id))
     ]
     return [(request, decision) for request, decision in found if decision is not None]
@@ -250,7 +364,7 @@ def _conversation(connection: Connection, run_id: str) -> str:
     return connection.execute(select(RUNS.c.conversation).where(RUNS.c.run_id == run_id)).scalar() or ""
 
 
-_WITH_DECISION = select(
+WITH_DECISION = select(
     REQUESTS.c.request_id,
     REQUESTS.c.run_id,
     REQUESTS.c.call_id,
@@ -261,6 +375,7 @@ _WITH_DECISION = select(
     DECISIONS.c.decided_at,
     DECISIONS.c.decision,
 ).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
+"""Selects requests with their decisions."""
 
 
 _RULES = select(
@@ -273,7 +388,12 @@ _RULES = select(
 ).select_from(RULES.outerjoin(REQUESTS, REQUESTS.c.request_id == RULES.c.rule_id))
 
 
-def _read_request(sealer: Sealer, row: Any) -> ApprovalRequest:
+def read_request(sealer: Sealer, row: Any) -> ApprovalRequest:
+    """Returns the request of a row of `WITH_DECISION`.
+
+    Raises:
+        DecisionRefused: `bad_mac`, or `schema_too_new`.
+    """
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
     request = read_form(data, lambda form: read_plain(ApprovalRequest, form))
     # The lists use the column. If the column and the sealed request differ, the earlier time counts: a request in no
@@ -283,7 +403,12 @@ def _read_request(sealer: Sealer, row: Any) -> ApprovalRequest:
     return request
 
 
-def _read_decision(sealer: Sealer, row: Any) -> Decision | None:
+def read_decision(sealer: Sealer, row: Any) -> Decision | None:
+    """Returns the decision of a row of `WITH_DECISION`; None if it has none.
+
+    Raises:
+        DecisionRefused: `bad_mac`, or `schema_too_new`.
+    """
     if row.decision is None:
         return None
     return read_form(sealer.open(row.decision, "decisions", row.request_id), lambda form: read_plain(Decision, form))
@@ -292,7 +417,7 @@ def _read_decision(sealer: Sealer, row: Any) -> Decision | None:
 def encode_request(request: ApprovalRequest) -> bytes:
     """Encodes a request. An approval has the form that it has had since the first store, and later fields if set."""
     form = plain_form(request)
-    for name in ("depth", "approvers", "name"):
+    for name in ("depth", "approvers", "name", "damaged"):
         if not form[name]:
             del form[name]
     if request.kind == "question":

@@ -82,6 +82,16 @@ def takeover_failure(run_id: str) -> ToolResult:
     return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may continue it.")
 
 
+def stop_failure(step: Step, why: str, *, is_again: bool) -> ToolResult:
+    """Returns the failure for a step that does not begin, because the run was stopped. `is_again`: it began before."""
+    return ToolResult.failed(
+        "unknown_outcome" if is_again else "interrupted",
+        f"{step.tool!r} was not run{' again' if is_again else ''}: {why}.",
+        hint="Make no more calls; tell the user.",
+        data=stop_facts(is_started=is_again, may_repeat=not is_again),
+    )
+
+
 def too_much_to_begin(step: Step) -> ToolResult:
     """Returns the failure for a run that has no room for another call."""
     return ToolResult.failed(

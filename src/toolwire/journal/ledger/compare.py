@@ -156,8 +156,16 @@ def _steps_not_in_log(connection: Connection, run_id: str, logged: list[Span] | 
 _ENDS = ("suspended", "finished", "stopped", "diverged", "forgotten")
 """The statuses of a row that is written after another of the same lease."""
 
-_STATUSES: Mapping[str, tuple[str, ...]] = {"started": ("running",), "resumed": ("running", "suspended")}
-"""The statuses that a run may have after its last row. A run that is resumed stays suspended until it waits or ends."""
+_STATUSES: Mapping[str, tuple[str, ...]] = {
+    "started": ("running",),
+    "resumed": ("running", "suspended", "stopped"),
+    "stopping": ("running", "suspended"),
+    "stopped": ("stopped", "finished"),
+    "diverged": ("diverged", "finished"),
+}
+"""The statuses that a run may have after its last row. A resumed run keeps its status until it waits or ends. A run
+with results counts as finished here, however it ended.
+"""
 
 _RUN_ROWS = (
     select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)

@@ -13,12 +13,12 @@ from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.gathering import gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
-from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain
+from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain, tools_text
 from toolwire.journal.ledger.leases import Lease, NewLeases, Owner, living_holder
 from toolwire.journal.run import ConversationChanged, RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
-from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 
 
@@ -102,7 +102,8 @@ def insert_run(
     """
     times = (run.created_at or now, now, run.expires_at)
     held = (lease.owner, lease.number, lease_until)
-    row = (*times, *held, sealed, *map(clear_text, (run.run_id, *whose(run).values())))
+    texts = (run.run_id, *whose(run).values(), tools_text(run.tools))
+    row = (*times, *held, sealed, *map(clear_text, texts))
     name = clear_text(run.conversation)
     if not name or not run_statement(connection, _INSERT_IF_FREE, *row, name, lease.owner).rowcount:
         if name:
@@ -113,7 +114,7 @@ def insert_run(
 
 _INSERT_RUN = (
     "INSERT INTO runs (status, rev, created_at, updated_at, expires_at, owner, lease, lease_until, start, run_id,"
-    " conversation, principal, agent, tenant) SELECT 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    " conversation, principal, agent, tenant, tools) SELECT 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 )
 _INSERT_IF_FREE = (
     _INSERT_RUN  # noqa: S608 - a constant
@@ -268,7 +269,11 @@ def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationSt
 
 
 def _info_of_row(sealer: Sealer, row: Any) -> ConversationInfo:
-    state = state_of(sealer, row.conversation, row.state)
+    state, damaged = ConversationState(caller=NOBODY), ""
+    try:
+        state = state_of(sealer, row.conversation, row.state)
+    except DecisionRefused as refused:
+        damaged = str(refused)
     return ConversationInfo(
         conversation=row.conversation,
         caller=state.caller,
@@ -277,4 +282,5 @@ def _info_of_row(sealer: Sealer, row: Any) -> ConversationInfo:
         taints=tuple(sorted(state.taints)),
         version=row.version,
         runs=row.runs,
+        damaged=damaged,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
 from operator import attrgetter
@@ -41,6 +41,9 @@ ASKING = 3
 
 REFERRING = 2
 """The form of a record that refers to other records."""
+
+TOOL_END = "\n"
+"""Stands around each name in the column of a run's tools. No name of a tool holds it."""
 
 WHOLE = 1
 """The form of a record that refers to no other record. Every record that is not large has it."""
@@ -185,13 +188,14 @@ def read_start(form: Mapping[str, Any]) -> Start:
 
 def run_form(start: RunStart) -> dict[str, Any]:
     """Returns the form of a run's start. Its reply is in JSON types already."""
-    form = {**plain_form(dataclasses.replace(start, reply={}, variables=None)), "reply": dict(start.reply)}
+    form = plain_form(dataclasses.replace(start, reply={}, variables=None))
     # They have a note of their own, so that a list of runs does not read them.
-    del form["variables"]
+    del form["variables"], form["reply"]
     if not start.conversation:
         # The form of a run without a conversation is as old as the first store.
         del form["conversation"]
-    return form
+    # The last one, so that a list of runs does not decode it.
+    return {**form, "reply": dict(start.reply)}
 
 
 def read_run(form: Mapping[str, Any]) -> RunStart:
@@ -199,13 +203,30 @@ def read_run(form: Mapping[str, Any]) -> RunStart:
     return dataclasses.replace(read_plain(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
-def read_summary(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
+def read_summary(data: bytes) -> tuple[str, tuple[str, ...], Caller, str]:
     """Returns the protocol, the tools, the caller and the conversation of a run's start.
 
-    It reads no reply, so that a list is cheap.
+    It decodes no reply, so that a list is cheap. Only older runs have the reply before these.
+
+    Raises:
+        DecisionRefused: As `read_form`.
     """
+    head, mark, _ = data.partition(_BEFORE_REPLY)
+    return read_form(head + b"}" if mark and _PROTOCOL in head else data, _summary_of)
+
+
+_PROTOCOL, _BEFORE_REPLY = b',"protocol":', b',"reply":{'
+"""No text holds these bytes: a quote in a text is escaped. No other member of a run is an object named `reply`."""
+
+
+def _summary_of(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
     caller = _read_dataclass(Caller, untag(form["caller"]))
     return form["protocol"], tuple(untag(form["tools"])), caller, form.get("conversation", "")
+
+
+def tools_text(tools: Iterable[str]) -> str:
+    """Returns the column by which runs of a tool are found: each name between two line ends."""
+    return "".join([TOOL_END, *(f"{name}{TOOL_END}" for name in tools)])
 
 
 def texts_of(start: RunStart) -> list[str]:
@@ -276,8 +297,13 @@ def read_plain(kind: type[T], form: Mapping[str, Any]) -> T:
     Raises:
         ValueError: The form does not fit the dataclass.
     """
-    names = {field.name for field in dataclasses.fields(cast("Any", kind))}
+    names = _field_names(kind)
     return _read_dataclass(kind, {name: untag(value) for name, value in form.items() if name in names})
+
+
+@cache
+def _field_names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind))
 
 
 def _read_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:

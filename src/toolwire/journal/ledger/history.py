@@ -30,10 +30,9 @@ from toolwire.journal.ledger.forms import (
 )
 from toolwire.journal.ledger.large_values import LARGE_BYTES, LargeValues
 from toolwire.journal.ledger.steps import StepEnd, make_step_end
-from toolwire.journal.run import RUN_LIMIT_BYTES, RecordedCall
+from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
-from toolwire.vocabulary.values import untag
 
 
 @dataclass(slots=True, kw_only=True)
@@ -212,28 +211,6 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
         elif start is not None:
             history.steps[row.key] = KeptStep(step=start.step, start=start, started_at=row.started_at)
     return history
-
-
-def calls_of(connection: Connection, sealer: Sealer, run_id: str) -> list[RecordedCall]:
-    """Returns the run's calls in the order of their starts. A call that did not begin stands where it ended."""
-    steps = history_of(connection, sealer, run_id).steps
-    columns = (STEPS.c.key, STEPS.c.started_at, STEPS.c.attempt, STEPS.c.ended_at)
-    times = {row.key: row for row in connection.execute(select(*columns).where(STEPS.c.run_id == run_id))}
-    found = [
-        RecordedCall(
-            id=key,
-            parent=kept.step.parent,
-            tool=kept.step.tool,
-            arguments=untag(kept.step.given),
-            attempt=times[key].attempt,
-            started_at=times[key].started_at or None,
-            ended_at=times[key].ended_at,
-            result=kept.result,
-        )
-        for key, kept in steps.items()
-        if key in times
-    ]
-    return sorted(found, key=lambda call: call.started_at or call.ended_at or 0.0)
 
 
 def _read_end(

@@ -1,25 +1,24 @@
-"""Reads a run back from the store: in full to continue it, or as one line of a list."""
+"""Reads a run back from the store to continue it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
-from toolwire.journal.database.tables import OWNERS, REQUESTS, RUNS, STEPS
+from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import rejoin_conversation
-from toolwire.journal.ledger.forms import read_form, read_result, read_results, read_run, read_summary, texts_of
+from toolwire.journal.ledger.forms import read_form, read_result, read_results, read_run, texts_of
 from toolwire.journal.ledger.history import history_of
-from toolwire.journal.ledger.leases import Owner, take
+from toolwire.journal.ledger.leases import take
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import variables_in
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.run import RunInfo, RunStatus
+from toolwire.journal.run import RunStatus
 from toolwire.permission.approval import DecisionRefused
 
 
@@ -61,52 +60,8 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
         outcome = read_form(sealed, lambda form: read_results(form, results, texts_of(start)))
+    stop = None if row.stop is None else approvals.read_stop(sealer, run_id, row.stop)
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
-    return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome, urls=urls)
-
-
-def infos(connection: Connection, database: Database, wanted: Any, now: float) -> list[RunInfo]:
-    """Returns the descriptions of the runs that a query for the columns `DESCRIBED` selects, in its order."""
-    steps = select(func.count()).where(STEPS.c.run_id == RUNS.c.run_id, STEPS.c.ended.is_not(None))
-    # `|| ''` keeps SQLite from the index of all waiting requests, which it would walk once for each run.
-    state = REQUESTS.c.state.concat("")
-    waiting = select(func.count()).where(REQUESTS.c.run_id == RUNS.c.run_id, approvals.waits(now, state))
-    query = wanted.add_columns(
-        steps.correlate(RUNS).scalar_subquery().label("steps"),
-        waiting.correlate(RUNS).scalar_subquery().label("pending"),
-        select(OWNERS.c.alive_until)
-        .where(OWNERS.c.owner == RUNS.c.owner)
-        .correlate(RUNS)
-        .scalar_subquery()
-        .label("alive_until"),
-    )
-
-    @cache
-    def is_held(owner: str, renewed_until: float) -> bool:
-        return bool(owner) and Owner.read(owner).is_alive(renewed_until=renewed_until, now=now)
-
-    return [
-        _info_of_row(database, row, is_held(row.owner, max(row.lease_until, row.alive_until or 0.0)))
-        for row in connection.execute(query)
-    ]
-
-
-_FACTS = ("run_id", "status", "rev", "created_at", "updated_at", "expires_at")
-"""The columns that a description has as they are."""
-DESCRIBED = tuple(RUNS.c[name] for name in (*_FACTS, "owner", "lease_until", "start"))
-"""The columns of a run's description. Its outcome, which may be large, is not among them."""
-
-
-def _info_of_row(database: Database, row: Any, is_held: bool) -> RunInfo:
-    sealed = database.sealer.open(row.start, "runs", row.run_id, "start")
-    protocol, tools, caller, conversation = read_form(sealed, read_summary)
-    return RunInfo(
-        **{name: getattr(row, name) for name in _FACTS},
-        protocol=protocol,
-        tools=tools,
-        caller=caller,
-        steps=row.steps,
-        pending=row.pending,
-        is_held=is_held,
-        conversation=conversation,
+    return RunLedger(
+        database, start, lease, status=status, rev=rev, history=history, outcome=outcome, urls=urls, stop=stop
     )

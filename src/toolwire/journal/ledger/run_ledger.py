@@ -10,16 +10,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import RecordFuture, RecordKind, Rows, Work, has_succeeded
 from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.approvals import RunStop
 from toolwire.journal.ledger.asked import in_doubt
-from toolwire.journal.ledger.begin import begin, divergence, takeover_failure, why_not
+from toolwire.journal.ledger.begin import begin, divergence, stop_failure, takeover_failure, why_not
 from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
@@ -62,6 +65,7 @@ class RunLedger:
         outcome: tuple[ToolResult, ...] | None = None,
         urls: tuple[str, ...] = (),
         opening: Work | None = None,
+        stop: RunStop | None = None,
     ) -> None:
         """`opening` writes the start of a new run; the first record takes it along."""
         self.run_id = start.run_id
@@ -75,6 +79,9 @@ class RunLedger:
         """The results of the finished run; None for any other run."""
         self.urls = urls
         """URLs that stood whole in results which the conversation had read when the run was opened."""
+        self._stop = stop
+        """The stop of the run by `Store.stop`, as far as this process knows."""
+        self._interrupt: Callable[[str], object] | None = None
         self._database = database
         self._lease = lease
         self._is_lost = False
@@ -194,7 +201,7 @@ class RunLedger:
         now = self._database.clock()
         future = RecordFuture[float | ToolResult]()
         data = encode_form(start_form(start))
-        kept = self._history.begin(start, now, len(data), self._refusal())
+        kept = self._history.begin(start, now, len(data), self._refusal(start.step))
         if isinstance(kept, ToolResult):
             future.set_result(kept)
             return future
@@ -292,13 +299,17 @@ class RunLedger:
         self._released = self._run_with_held(job)
         return self._released
 
-    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun | None]:
         """Records that the run waits for people, and releases it for any process.
 
-        `taints` and `urls` are as for `finish`.
+        `taints` and `urls` are as for `finish`. None: the run was stopped, and must be finished.
         """
 
-        def job(connection: Connection) -> SuspendedRun:
+        def job(connection: Connection) -> SuspendedRun | None:
+            if self._stop is not None:
+                # What was held for this is written nevertheless.
+                self._check_lease(connection)
+                return None
             self._end(connection, taints, urls, "suspended", None)
             sealer = self._database.sealer
             head, root = self._history.root()
@@ -322,18 +333,56 @@ class RunLedger:
         """
         is_written = self._opening is None and not self._was_refused
         if self._lease is not None and is_written and not has_succeeded(self._released):
-            self._released = future = self._run(partial(give_up, lease=self._lease), None)
+            self._released = future = self._run(self._give_up)
         else:
             future = RecordFuture[None]()
             future.set_result(None)
         future.add_done_callback(lambda _: self._database.drop(self.run_id, self))
         return future
 
+    def watch_stop(self, interrupt: Callable[[str], object]) -> str | None:
+        """Calls `interrupt` with the reason when `Store.stop` stops the run: at the next record at the latest.
+
+        Returns the reason if it was stopped before, else None.
+        """
+        self._interrupt = interrupt
+        return None if self._stop is None else self._stop.why
+
+    def notice_stop(self, connection: Connection) -> bool:
+        """Looks whether `Store.stop` has stopped the run, and takes the number that it gave to the lease.
+
+        True if so: the records of this process are accepted again, and nothing more begins.
+        """
+        columns = (RUNS.c.owner, RUNS.c.lease, RUNS.c.stop)
+        row = connection.execute(select(*columns).where(RUNS.c.run_id == self.run_id)).one_or_none()
+        if row is None or row.stop is None or self._lease is None or row.owner != self._lease.owner:
+            return False
+        stop = approvals.read_stop(self._database.sealer, self.run_id, row.stop)
+        if row.lease != stop.lease or self._lease.number not in (stop.lease - 1, stop.lease):
+            return False
+        if self._stop is None:
+            self._stop, self._lease = stop, replace(self._lease, number=stop.lease)
+            if self._interrupt is not None:
+                # A loop that was closed runs no calls.
+                with suppress(RuntimeError):
+                    self._interrupt(stop.why)
+        return True
+
+    def _give_up(self, connection: Connection) -> None:
+        lease = self._require_lease()
+        if not self.notice_stop(connection):
+            give_up(connection, lease)
+        elif self._stop is not None:
+            approvals.mark_stopped(
+                connection, self._database.sealer, self.start, self._stop, lease=self._stop.lease + 1
+            )
+
     def _final(self, connection: Connection) -> RunStatus:
         # A diverged run stays diverged: nothing of it runs again.
         if self.status == "diverged":
             return "diverged"
-        is_stopped = self._has_requests and approvals.is_stopped(connection, self.run_id)
+        is_stopped = self._stop is not None
+        is_stopped = is_stopped or (self._has_requests and approvals.is_stopped(connection, self.run_id))
         return "stopped" if is_stopped else "finished"
 
     def _end(
@@ -362,7 +411,7 @@ class RunLedger:
     ) -> Future[T]:
         """Queues a job of the run. `locks` are the names of more that it locks (`database/locks.py`)."""
         future = RecordFuture[T]()
-        self._send(Work(future=future, job=job, otherwise=otherwise or self._refuse_lost_lease, locks=locks))
+        self._send(Work(future=future, job=job, otherwise=otherwise or partial(self._run_again, (), job), locks=locks))
         return future
 
     def _run_with_held(self, job: Callable[[Connection], T]) -> Future[T]:
@@ -371,8 +420,8 @@ class RunLedger:
         with self._sending:
             rows, self._held = self._held, ()
             # If the turn's end cannot be written, that of its last call still may, with the release.
-            future.add_done_callback(lambda it: self._hold(rows) if it.exception() is not None else None)
-            self._send(Work(future=future, records=rows, job=job, otherwise=self._refuse_lost_lease))
+            future.add_done_callback(lambda it: None if has_succeeded(it) else self._hold(rows))
+            self._send(Work(future=future, records=rows, job=job, otherwise=partial(self._run_again, rows, job)))
         return future
 
     def _hold(self, rows: Rows) -> None:
@@ -381,10 +430,32 @@ class RunLedger:
             with self._sending:
                 self._held = [*self._held, *rows]
 
+    def _run_again(self, rows: Rows, job: Callable[[Connection], T], connection: Connection, error: Exception) -> T:
+        """Runs the job of a run that was stopped meanwhile, after these records. Any other error is raised."""
+        if not self._is_stopped(connection, error):
+            return self._refuse_lost_lease(connection, error)
+        self._write(connection, rows)
+        return job(connection)
+
+    def _put_again(self, records: Rows, answer: Any, connection: Connection, error: Exception) -> Any:
+        """Writes the records of a run that was stopped meanwhile: what ran here stays on record."""
+        if not self._is_stopped(connection, error):
+            return self._answer_despite_loss(answer, connection, error)
+        self._write(connection, [self._lease_record(self._database.clock()), *records])
+        return answer
+
+    def _is_stopped(self, connection: Connection, error: Exception) -> bool:
+        """True if a record was refused because `Store.stop` has stopped the run."""
+        return isinstance(error, LeaseLost) and self.notice_stop(connection)
+
+    def _write(self, connection: Connection, records: Rows) -> None:
+        for kind, row in sorted(records, key=lambda record: record[0].rank):
+            kind.write(connection, [row])
+
     def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None and not self._is_lost:
+            otherwise = partial(self._put_again, records, answer)
             records = [self._lease_record(self._database.clock()), *records]
-            otherwise = partial(self._answer_despite_loss, answer)
             self._send(Work(future=future, records=records, answer=answer, otherwise=otherwise))
         elif future is not None:
             future.set_result(answer)
@@ -397,8 +468,8 @@ class RunLedger:
                 before.append(self._opening)
                 self._opening = None
             if self._held:
+                otherwise = partial(self._put_again, self._held, None)
                 rows, self._held = [self._lease_record(self._database.clock()), *self._held], ()
-                otherwise = partial(self._answer_despite_loss, None)
                 before.append(Work(future=None, records=rows, otherwise=otherwise, locks=self._locks))
             for one in before:
                 one.patience_s = work.patience_s
@@ -445,8 +516,10 @@ class RunLedger:
         if self._started is not None and self._was_refused:
             self._started.result(timeout=0)
 
-    def _refusal(self) -> ToolResult | None:
-        """Returns why no step must begin, as far as this process knows, or None."""
+    def _refusal(self, step: Step) -> ToolResult | None:
+        """Returns why the step must not begin, as far as this process knows, or None."""
+        if self._stop is not None:
+            return stop_failure(step, self._stop.why, is_again=step.key in self._history.steps)
         if self._lease is None or self._is_lost:
             return takeover_failure(self.run_id)
         if self._database.writer.is_full:
@@ -455,6 +528,8 @@ class RunLedger:
 
     def _undo_begin(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
         self._history.undo(kept)
+        if self._is_stopped(connection, error) and self._stop is not None:
+            return stop_failure(kept.step, self._stop.why, is_again=kept.before is not None)
         self._raise_refusal_of_start()
         return why_not(connection, error, self.run_id, kept.step)
 
@@ -481,5 +556,10 @@ class RunLedger:
                 [run_event(self.start, "diverged", lease=self._require_lease().number, step=step.key)],
             )
 
-        self._send(Work(future=None, job=job, otherwise=partial(self._answer_despite_loss, None)))
+        def diverge_again(connection: Connection, error: Exception) -> None:
+            if self._is_stopped(connection, error):
+                return job(connection)
+            return self._answer_despite_loss(None, connection, error)
+
+        self._send(Work(future=None, job=job, otherwise=diverge_again))
         return failure

@@ -10,8 +10,8 @@ from typing import Any
 
 from toolwire.journal.log.rows import RowKind
 from toolwire.journal.run import RunStart
-from toolwire.permission.approval import ApprovalRequest, Decision
-from toolwire.vocabulary.calls import Caller
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision
+from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain_value
 
@@ -63,6 +63,12 @@ def decision_event(request: ApprovalRequest, decision: Decision, conversation: s
     whose = (conversation, request.caller)
     ids = (request.run_id, request.id, request.tool)
     return _event("decision", decision.at, *ids, decision.verdict, _plain_entry(entry), *whose)
+
+
+def rule_event(run_id: str, rule_id: str, by: Decider, at: float) -> dict[str, Any]:
+    """Returns the event of a remembered rule that was removed."""
+    entry = _plain_entry({"by": by})
+    return _event("decision", at, run_id, rule_id, "", "rule_forgotten", entry, "", NOBODY)
 
 
 def run_event(run: RunStart, status: str, **entry: Any) -> dict[str, Any]:

@@ -15,9 +15,9 @@ Frames from the program:                                   Frames to the program
 
 A call with null as `parallel` was given up before it was sent: it counts as made, and is never made.
 
-A resumable program says how many answers it had taken when it made a call, and when it waits. It gets answers only
-while it waits. Recorded answers come several at a time, each with its time:
-    ["call", ordinal, tool, parallel, taken, arguments]        ["batch", number of answers that follow]
+A resumable program says how many answers it had taken when it made a call, and when it waits, and the line of a call.
+It gets answers only while it waits. Recorded answers come several at a time, each with its time:
+    ["call", ordinal, tool, parallel, taken, line, arguments]  ["batch", number of answers that follow]
     ["wait", taken, now, until]    instead of "wake"           ["answer", ordinal, elapsed, at, value]
     ["unfit", text]                in place of all others      ["error", ordinal, elapsed, at, [...]]
 
@@ -248,9 +248,9 @@ class Channel:
         return reader(parts, size, weight)
 
     def _call(self, parts: list[Any], size: int, weight: int) -> CallFrame:
-        if len(parts) != (6 if self._is_resumable else 5):
+        if len(parts) != (7 if self._is_resumable else 5):
             raise ProtocolViolation("a call that is not complete")
-        taken = parts.pop(4) if self._is_resumable else 0
+        taken, line = (parts.pop(4), parts.pop(4)) if self._is_resumable else (0, 0)
         _, ordinal, tool, parallel, arguments = parts
         if type(ordinal) is not int or ordinal != self._last_ordinal + 1:
             raise ProtocolViolation("a call out of order")
@@ -260,6 +260,7 @@ class Channel:
             (type(parallel) is not bool and parallel is not None)
             or kind_of(arguments) is not dict
             or not _is_count(taken)
+            or not _is_count(line)
         ):
             raise ProtocolViolation("a call that is not complete")
         if size > self._limits.call_bytes + FRAME_SLACK:
@@ -272,7 +273,16 @@ class Channel:
         digest = arguments_digest(arguments) if self._is_resumable else ""
         is_withdrawn = parallel is None
         return CallFrame(
-            ordinal, tool, parallel is not False, arguments, size, weight, taken, digest, is_withdrawn=is_withdrawn
+            ordinal,
+            tool,
+            parallel is not False,
+            arguments,
+            size,
+            weight,
+            taken,
+            digest,
+            is_withdrawn=is_withdrawn,
+            line=line,
         )
 
     def _drop(self, parts: list[Any], _size: int, _weight: int) -> DropFrame:

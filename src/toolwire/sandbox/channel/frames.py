@@ -24,6 +24,8 @@ class CallFrame:
     """Identifies the arguments in another attempt; empty if the program is not resumable."""
     is_withdrawn: bool = False
     """True if the program gave the call up before it sent it, so that the call must not be made."""
+    line: int = 0
+    """The line that made the call, as the program's process says; 0 if it is not known or not resumable."""
 
 
 @dataclass(slots=True)

@@ -179,6 +179,7 @@ class LiveProgram:
             arguments=arguments,
             parallel=frame.parallel,
             arguments_digest=record.arguments_digest,
+            line=frame.line,
         )
 
     def is_awaited(self, ordinal: int) -> bool:

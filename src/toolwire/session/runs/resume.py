@@ -17,12 +17,12 @@ from toolwire.invocation.ports.offload import is_large_value, offload_if
 from toolwire.invocation.ports.ports import Ledger
 from toolwire.invocation.record import is_divergence, not_run, read_below
 from toolwire.invocation.scope import Run, Scope, read_again
+from toolwire.journal.kept_reply import reply_form, reply_of
 from toolwire.journal.run import RUN_LIFE_S, ConversationChanged, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import narrow_rule
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.runs.decision_check import check_decision
-from toolwire.session.runs.kept_reply import reply_form, reply_of
 from toolwire.session.runs.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
@@ -59,7 +59,8 @@ class KeptRun(Ledger, Protocol):
         urls: Iterable[str] = (),
         variables: VariablesChange | None = None,
     ) -> Future[None]: ...
-    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]: ...
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun | None]: ...
+    def watch_stop(self, interrupt: Callable[[str], object]) -> str | None: ...
     def release(self) -> Future[None]: ...
 
 
@@ -252,13 +253,16 @@ class Runs:
         )
         calls = run_calls(ledger.run_id, reply)
         run.asked, run.open_calls = ledger.approval_call_ids, len(calls)
+        run.stopped = ledger.watch_stop(run.interrupt) or run.stopped
         try:
             outcomes = await invoke_turn(calls, scope, run, is_sequence=reply.is_sequence)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             _refuse_divergence(results)
             await self.groups.keep(scope, start.conversation)
             if len(results) < len(outcomes) and run.stopped is None:
-                return await scope.ports.wait_for(ledger.suspend(run.taints, run.urls))
+                suspended = await scope.ports.wait_for(ledger.suspend(run.taints, run.urls))
+                if suspended is not None:
+                    return suspended
             results = [
                 _result_at_stop(outcome, run, ledger) if isinstance(outcome, Pending) else outcome
                 for outcome in outcomes

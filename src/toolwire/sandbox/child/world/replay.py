@@ -6,13 +6,16 @@ host still gets each call, and ends the program if the call is not the recorded 
 
 import asyncio
 import itertools
+import sys
 from collections import deque
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from ..wire import Wire, encode
 from .determinism import Clock
 from .exceptions import ToolExceptions
+from .source import FILENAME
 from .stdout import ProgramOutput
 from .tool_calls import CallChannel, Deadlock
 
@@ -82,9 +85,17 @@ class ReplayedCalls(CallChannel):
         self._tell = self._send_or_keep
         self._receive_batch()
 
+    def place(self) -> str:
+        """Works as `CallChannel.place`: the innermost line of the program, 0 if none is under way."""
+        # `inspect` would be one more module for each program to start with.
+        frame: FrameType | None = sys._getframe()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_code.co_filename != FILENAME:
+            frame = frame.f_back
+        return f"{0 if frame is None else frame.f_lineno},"
+
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
         """Works as `CallChannel.now`."""
-        ordinal = self._send(tool, arguments, parallel=False)
+        ordinal = self._send(tool, arguments, self.place(), parallel=False)
         # The host knows that plain code waits.
         is_told = not self._answers
         while True:

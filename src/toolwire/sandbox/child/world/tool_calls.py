@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Coroutine
 from typing import Any
 
 from ..values import NotData
@@ -40,6 +41,10 @@ class CallChannel:
         self._taken = ""
         """For a resumable program: the number of answers it has taken, as JSON and a comma."""
 
+    def place(self) -> str:
+        """For a resumable program: the line that makes a call now, as JSON and a comma."""
+        return ""
+
     def begin(self, names: list[str], limits: dict[str, Any]) -> None:
         """Takes the tools' names and the limits `call_bytes` and `outstanding_calls`."""
         self._names = names
@@ -48,7 +53,7 @@ class CallChannel:
 
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
         """Returns the tool's value; blocks until it has come. Raises the tool's exception."""
-        ordinal = self._send(tool, arguments, parallel=False)
+        ordinal = self._send(tool, arguments, self.place(), parallel=False)
         receive = self._wire.receive
         while True:
             frame = receive()
@@ -58,8 +63,12 @@ class CallChannel:
                 raise self._exceptions.of(*frame[2])
             self._deliver(frame)
 
-    async def later(self, tool: int, arguments: dict[str, Any]) -> Any:
+    def later(self, tool: int, arguments: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         """Returns the tool's value, while other tasks go on. At most `outstanding_calls` are sent at a time."""
+        # The coroutine may be awaited elsewhere, so the line is that of the call.
+        return self._later(tool, arguments, self.place())
+
+    async def _later(self, tool: int, arguments: dict[str, Any], place: str) -> Any:
         loop = asyncio.get_running_loop()
         while not self._free:
             turn: asyncio.Future[None] = loop.create_future()
@@ -67,7 +76,7 @@ class CallChannel:
             await turn
         self._free -= 1
         try:
-            ordinal = self._send(tool, arguments, parallel=True)
+            ordinal = self._send(tool, arguments, place, parallel=True)
             answer = self._waiting[ordinal] = loop.create_future()
             try:
                 return await answer
@@ -102,11 +111,11 @@ class CallChannel:
             if frame[1] == self._wake:
                 return
 
-    def _send(self, tool: int, arguments: dict[str, Any], *, parallel: bool) -> int:
+    def _send(self, tool: int, arguments: dict[str, Any], place: str, *, parallel: bool) -> int:
         self._output.flush()
         try:
             ordinal = self._ordinal + 1
-            head = f'["call",{ordinal},{tool},{"true" if parallel else "false"},{self._taken}'
+            head = f'["call",{ordinal},{tool},{"true" if parallel else "false"},{self._taken}{place}'
             frame = encode(head, arguments, self._cap_bytes)
         except NotData as error:
             raise TypeError(f"{self._names[tool]}() cannot be given {error}") from None
