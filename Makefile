@@ -173,6 +173,7 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m tests.soak.killed_conversations
 	$(BIN)/python -m tests.soak.killed_agents
+	$(BIN)/python -m tests.soak.killed_prunes
 	$(BIN)/python -m benchmarks.kills
 
 tool-pages: setup  ## the pages of docs/built_in, made from the tools' definitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, chains, executors, files, imports, many_tools, programs, store
+from benchmarks import calls, chains, executors, files, growth, imports, many_tools, programs, store
 from benchmarks.timing import show
 
 GROUPS = {
@@ -16,6 +16,7 @@ GROUPS = {
     "One program, against a bare fork": executors,
     "The store": store,
     "Processes on one log": chains,
+    "What a store keeps of a call of 1 KB in and out": growth,
     "Files": files,
 }
 

@@ -13,6 +13,7 @@ MODULES = [
     "tests.journal.ledger.test_conversation_processes",
     "tests.session.test_conversations",
     "tests.session.test_kept_variables",
+    "tests.soak.killed_prunes",
 ]
 """Modules whose functions such processes run. A process that imports them itself takes a second of the processor."""
 

@@ -36,10 +36,13 @@ from toolwire.journal.artifacts.artifact import Artifact as Artifact
 from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersion
 from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
 from toolwire.journal.conversation_info import Document as Document
+from toolwire.journal.growth.space import SpaceKind as SpaceKind
+from toolwire.journal.growth.space import StoreSpace as StoreSpace
 from toolwire.journal.ledger.conversation_leases import ConversationLease as ConversationLease
 from toolwire.journal.log.memory_log import ExecutionLog as ExecutionLog
 from toolwire.journal.log.memory_log import LogEntry as LogEntry
 from toolwire.journal.page import Page as Page
+from toolwire.journal.retention import PruneReport as PruneReport
 from toolwire.journal.run import CallState as CallState
 from toolwire.journal.run import RequestInfo as RequestInfo
 from toolwire.journal.run import RequestState as RequestState

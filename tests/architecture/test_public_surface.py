@@ -52,6 +52,7 @@ PUBLIC = [
     "QuestionDeclined",
     "RegistrationError",
     "Reply",
+    "Retention",
     "Rule",
     "SandboxUnavailable",
     "ServerUnavailable",

@@ -22,7 +22,7 @@ from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program
 from toolwire import ConfigurationError
 from toolwire.journal.database.tables import DECISIONS, NOTES, REQUESTS, RUNS, STEPS
-from toolwire.journal.ledger import forgetting
+from toolwire.journal.growth import slices
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.log import text_search
 from toolwire.journal.log.events import call_event
@@ -388,7 +388,7 @@ async def test_a_loop_follows_the_log_and_goes_on_beside_it(store: Store) -> Non
 async def test_runs_that_ended_are_forgotten_with_their_records_and_nothing_is_missing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(slices, "FIRST_ROWS", 2)
     till, ended = Till(), list[str]()
     for _ in range(5):
         turn = await till.session(store, protocol="attp").turn(program("price('tea')\npay(1)"))

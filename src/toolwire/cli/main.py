@@ -62,6 +62,7 @@ _COMMANDS = {
     "approvals": "approvals_command",
     "log": "log_command",
     "artifacts": "artifacts_command",
+    "store": "store_command",
     "mcp": "mcp_command",
     "doctor": "doctor_command",
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +35,15 @@ _PREPARED = "prepared="
 
 
 @contextmanager
-def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.Store]:
+def open_store(
+    named: str | None,
+    *,
+    make: bool = False,
+    choose: Callable[[toolwire.Store], toolwire.Retention | None] = lambda _: None,
+) -> Generator[toolwire.Store]:
     """Opens the store and closes it afterwards. With `make`, a missing file is created.
+
+    `choose` returns the retention that is applied while the store is open, or None.
 
     Raises:
         Stop: The store does not exist, or cannot be used.
@@ -48,7 +55,9 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
         raise unusable_store(error) from error
     try:
         with store:
-            yield store
+            retention = choose(store)
+            with toolwire.Store.open(url, prepared=prepared, retention=retention) if retention else nullcontext():
+                yield store
     except toolwire.DecisionRefused as refused:
         raise Stop(ExitCode.FAILED, str(refused)) from refused
     except toolwire.ToolwireError as error:
@@ -99,6 +108,9 @@ def unusable_store(error: toolwire.ToolwireError) -> Stop:
 def _url(named: str | None, *, make: bool) -> str:
     if named and "://" in named and not named.startswith("sqlite"):
         return named
+    if named == "memory:":
+        hint = "Name a file or a URL; `toolwire serve --store none` serves without a store."
+        raise Stop(ExitCode.WRONG_USAGE, "memory: is a store inside one program", hint=hint)
     path = Path(named.partition(":///")[2] or named) if named else STORE_FILE
     if not path.exists():
         if not make:

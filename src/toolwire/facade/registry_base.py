@@ -150,14 +150,20 @@ class RegistryBase(NamedTools, Traceable, Observable, Switching, McpTools):
         """Starts the log of calls and returns it; a second call returns the same one.
 
         Without `store` the log is in memory: the last 10,000 calls, or as many of them as fit into 64 MB. With one (a
-        `Store`, or its URL) the log outlives the process and is redacted; `keep_days` and `keep_entries` bound it.
+        `Store`, or its URL) the log outlives the process and is redacted. A store bounds its log by its `Retention`.
 
         Raises:
-            ConfigurationError: another log is enabled already; or the URL or a bound is not valid.
+            ConfigurationError: another log is enabled already; or the URL is not valid; or `keep_days` or
+                `keep_entries` is given, which a `Retention` has replaced.
             StoreUnavailable: the store cannot be used.
         """
         from toolwire.journal.log.memory_log import ExecutionLog
 
+        if keep_days is not None or keep_entries is not None:
+            raise ConfigurationError(
+                "keep_days and keep_entries are not taken any more: bound the log by its store, such as "
+                "enable_logging(store=Store.open(url, retention=Retention(log_days=30)))"
+            )
         parts = self._parts
         log = parts.log
         if log is not None:
@@ -165,13 +171,11 @@ class RegistryBase(NamedTools, Traceable, Observable, Switching, McpTools):
                 raise ConfigurationError("the log is in memory already: give the store when you first enable it")
             return log
         if store is None:
-            if keep_days is not None or keep_entries is not None:
-                raise ConfigurationError("keep_days and keep_entries bound a log in a store: give store=... as well")
             log = ExecutionLog()
         else:
             from toolwire.journal.durable_log import durable_log
 
-            log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
+            log = durable_log(store)
         parts.log = log
         parts.change(lambda scope: replace(scope, observers=(*scope.observers, log)))
         return log

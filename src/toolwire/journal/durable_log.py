@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time
 from typing import Any
 
 from toolwire.journal.log.events import call_event, call_row, request_event
@@ -13,11 +12,6 @@ from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.errors import ConfigurationError
 
-PRUNE_EVERY_S = 3600.0
-"""Seconds between two prunes of rows that are too old."""
-
-_DAY_S = 86_400.0
-
 
 class DurableLog(ExecutionLog):
     """An observer that writes every call to a store.
@@ -26,21 +20,10 @@ class DurableLog(ExecutionLog):
     slow down.
     """
 
-    def __init__(self, store: Store, *, keep_days: float | None = None, keep_entries: int | None = None) -> None:
-        """`keep_days` and `keep_entries` limit the log; the oldest rows are dropped first. None sets no limit.
-
-        Raises:
-            ConfigurationError: A limit is not above 0.
-        """
+    def __init__(self, store: Store) -> None:
         super().__init__(0)
-        for name, value in (("keep_days", keep_days), ("keep_entries", keep_entries)):
-            if value is not None and value <= 0:
-                raise ConfigurationError(f"{name}={value!r}: give a number above 0, or None to keep everything")
         self.store = store
         """The store that holds the log."""
-        self._keep_s = None if keep_days is None else keep_days * _DAY_S
-        self._keep_entries = keep_entries
-        self._prune_at = time.monotonic()
 
     def ended(self, record: EndedCall, /) -> None:
         """Records one call. It becomes durable soon after.
@@ -51,7 +34,6 @@ class DurableLog(ExecutionLog):
         if record.log_url != self.store.url:
             event = call_event(row_of(record), record.conversation, record.caller)
             self.store.tell({**event, "is_once": True} if record.is_from_record else event)
-        self._prune_when_due()
 
     def asked(self, request: ApprovalRequest, _invocation_id: str, /) -> None:
         """Records a request, unless the ledger of its run already recorded it."""
@@ -96,17 +78,12 @@ class DurableLog(ExecutionLog):
         Raises:
             ConfigurationError: Always.
         """
-        raise ConfigurationError("a durable log cannot be cleared: bound it with keep_days or keep_entries")
-
-    def _prune_when_due(self) -> None:
-        if (self._keep_s is None and self._keep_entries is None) or time.monotonic() < self._prune_at:
-            return
-        self._prune_at = time.monotonic() + PRUNE_EVERY_S
-        before = None if self._keep_s is None else time.time() - self._keep_s
-        self.store.prune_later(before=before, keep=self._keep_entries)
+        raise ConfigurationError(
+            "a durable log cannot be cleared: bound it with Store.open(url, retention=Retention(log_days=365))"
+        )
 
 
-def durable_log(store: str | Store, *, keep_days: float | None, keep_entries: int | None) -> DurableLog:
+def durable_log(store: str | Store) -> DurableLog:
     """Returns the log in a store, given the store or its URL."""
     opened: Any = Store.open(store) if isinstance(store, str) else store
-    return DurableLog(opened, keep_days=keep_days, keep_entries=keep_entries)
+    return DurableLog(opened)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -14,13 +13,9 @@ from sqlalchemy import Connection, delete, select
 from toolwire.journal.database.locks import LOG_PRUNING, lock_in_order
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG
-from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import write_rows
 from toolwire.journal.log.heads import before_first, chain_of, keep_head, last_rows, lock_head
 from toolwire.journal.log.text_search import unindex
-
-PRUNED_AT_ONCE = 1_000
-"""Rows dropped per transaction. That takes some milliseconds, as long as another batch of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,33 +54,8 @@ class PruneSlice:
     """The work that is left; None when the prune is complete."""
 
 
-def prune_log(database: Database, wanted: PruneRequest) -> Future[int]:
-    """Drops the rows and resolves to their number. Queues each slice after the one before is durable."""
-    whole: Future[int] = Future()
-    whole.set_running_or_notify_cancel()
-    _queue(database, wanted, 0, whole)
-    return whole
-
-
-def _queue(database: Database, wanted: PruneRequest, dropped: int, whole: Future[int]) -> None:
-    def go_on(done: Future[PruneSlice]) -> None:
-        error = done.exception()
-        if error is not None:
-            whole.set_exception(error)
-            return
-        # The future is done. The timeout says that this never waits: it runs in the writer's own thread.
-        found = done.result(timeout=0)
-        if found.rest is None:
-            whole.set_result(dropped + found.dropped)
-        else:
-            _queue(database, found.rest, dropped + found.dropped, whole)
-
-    job = database.run(lambda connection: prune_slice(connection, database.sealer, wanted), locks=(LOG_PRUNING,))
-    job.add_done_callback(go_on)
-
-
-def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) -> PruneSlice:
-    """Drops one slice of the rows of one chain, inside the caller's transaction."""
+def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest, *, at_once: int) -> PruneSlice:
+    """Drops at most `at_once` of the rows of one chain, inside the caller's transaction. It locks `LOG_PRUNING`."""
     # It changes the heads of chains that other processes write.
     lock_in_order(connection, [LOG_PRUNING])
     write_rows(connection)
@@ -99,7 +69,7 @@ def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) ->
         return row.seq <= end.by_number or (wanted.before is not None and row.at < wanted.before)
 
     query = select(LOG.c.seq, LOG.c.at, LOG.c.hash).where(LOG.c.seq > head.pruned, LOG.c.seq <= end.last)
-    rows = connection.execute(query.order_by(LOG.c.seq).limit(PRUNED_AT_ONCE)).all()
+    rows = connection.execute(query.order_by(LOG.c.seq).limit(at_once)).all()
     # Times need not increase with `seq`: the slice ends at the first row that stays.
     going = list(takewhile(is_dropped, rows))
     if going:
@@ -108,7 +78,7 @@ def prune_slice(connection: Connection, sealer: Sealer, wanted: PruneRequest) ->
         connection.execute(delete(LOG).where(LOG.c.seq > before_first(chain), LOG.c.seq <= last.seq))
         pruned_at = max(head.pruned_at, latest)
         keep_head(connection, sealer, replace(head, pruned=last.seq, pruned_hash=last.hash, pruned_at=pruned_at))
-    if len(going) < PRUNED_AT_ONCE:
+    if len(going) < at_once:
         chains = {other: end for other, end in chains.items() if other != chain}
     return PruneSlice(dropped=len(going), rest=replace(wanted, chains=chains) if chains else None)
 

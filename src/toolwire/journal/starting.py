@@ -35,8 +35,9 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
     start = run if labels == frozenset(run.taints) else replace(run, taints=tuple(sorted(labels)))
     start = with_variables(connection, sealer, start)
     # Sealed in this thread, since a reply may be large.
-    sealed = sealer.seal(encode_form(run_form(start)), "runs", run.run_id, "start")
-    history = ReplayHistory(size=len(sealed))
+    written = encode_form(run_form(start))
+    sealed = sealer.seal(written, "runs", run.run_id, "start")
+    history = ReplayHistory(size=len(written))
     notes = note_variables(sealer, start, history)
 
     def write(connection: Connection) -> None:

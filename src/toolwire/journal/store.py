@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from concurrent.futures import Future
 from typing import Self, cast
 
 from sqlalchemy import Connection, select
 
-from toolwire.journal.database.location import LEASE_S, READERS, Location, location_of
+from toolwire.journal.database.location import LEASE_S, MEMORY, READERS, Location, location_of
 from toolwire.journal.database.schema import require_store
 from toolwire.journal.database.tables import RUNS
+from toolwire.journal.growth.pruner import Pruner
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.approvals import RunStop, stop_run
-from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.retention import Retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
+from toolwire.journal.store_growth import StoreGrowth, keep_first_retention
 from toolwire.journal.store_log import StoreLog
 from toolwire.journal.store_reading import StoreReading
 from toolwire.journal.twins import async_twin
@@ -30,7 +33,7 @@ from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
 
-class Store(StoreLog, StoreReading, Conversations):
+class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
     Each method that waits for the database has a twin for callers that run an event loop. Its name has an `a` before
@@ -43,7 +46,13 @@ class Store(StoreLog, StoreReading, Conversations):
         url: The URL of the store, without a password.
     """
 
-    def __init__(self, location: Location, key: bytes | None = None, runtime: Runtime | None = None) -> None:
+    def __init__(
+        self,
+        location: Location,
+        key: bytes | None = None,
+        runtime: Runtime | None = None,
+        retention: Retention | None = None,
+    ) -> None:
         if runtime is None:
             raise ConfigurationError("Store(...): write Store.open(url), such as Store.open('sqlite:///runs.db')")
         super().__init__()
@@ -51,6 +60,9 @@ class Store(StoreLog, StoreReading, Conversations):
         self._location = location
         self._key = key
         self._runtime = runtime
+        self._retention = retention
+        self._memory: Database | None = None
+        """The database in memory, which belongs to this object: closing the runtime must not empty it."""
         self._is_closed = False
 
     @classmethod
@@ -62,11 +74,14 @@ class Store(StoreLog, StoreReading, Conversations):
         prepared: bool = True,
         pool_size: int = READERS + 1,
         lease_s: float = LEASE_S,
+        retention: Retention | None = None,
         create: bool = True,
     ) -> Store:
         """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
 
-        Creates or upgrades it if necessary. With `create=False` a store that is not there is an error.
+        Creates or upgrades it if necessary. With `create=False` a store that is not there is an error. `memory:` is a
+        new store in the memory of this process, for tests and notebooks: it ends with the `Store`, and a forked child
+        cannot use it.
 
         `key` (32 bytes) encrypts the data of runs. None uses the environment variable `TOOLWIRE_KEY`, or else a key
         file. The key file is beside the database, or in the user's state folder for a server; a new store creates it.
@@ -81,9 +96,12 @@ class Store(StoreLog, StoreReading, Conversations):
         dead and may continue its runs, 4 to 3,600. Leases are renewed four times in that time. A process on the same
         host is looked for instead. On PostgreSQL the server's clock counts, not that of a host.
 
+        With a `retention`, a thread deletes what is older than it keeps: at once, and then on a clock. Of several
+        processes with the store, one at a time does so. None keeps everything, or leaves it to them.
+
         Raises:
             ConfigurationError: The URL, the key, `pool_size` or `lease_s` is invalid, or this process has the store
-                open with other values of `prepared`, `pool_size` and `lease_s`.
+                open with other values of `prepared`, `pool_size`, `lease_s` and `retention`.
             StoreUnavailable: The store cannot be reached, is damaged, or was written with another key. With
                 `create=False`: there is none.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
@@ -93,11 +111,19 @@ class Store(StoreLog, StoreReading, Conversations):
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         if not create:
             require_store(location)
-        store = cls(location, key, default_runtime())
+        store = cls(location, key, default_runtime(), retention)
+        if location.is_memory:
+            store._memory = store._open()
         if (found := store._database.location) != location:
             raise ConfigurationError(
                 f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size}, "
                 f"lease_s={found.lease_s:g} in this process: open it with these values, or pass the store that is open"
+            )
+        pruner: Pruner | None = store._database.pruner
+        if pruner is not None and retention not in (None, pruner.retention):
+            raise ConfigurationError(
+                f"the store {location.shown} is open with {pruner.retention} in this process: open it with this one, "
+                "or without one"
             )
         store._database.handles.add(store)
         return store
@@ -111,11 +137,19 @@ class Store(StoreLog, StoreReading, Conversations):
         prepared: bool = True,
         pool_size: int = READERS + 1,
         lease_s: float = LEASE_S,
+        retention: Retention | None = None,
         create: bool = True,
     ) -> Store:
         """Works as `open`, and waits in a thread: it does not block the event loop."""
         return await asyncio.to_thread(
-            cls.open, url, key=key, prepared=prepared, pool_size=pool_size, lease_s=lease_s, create=create
+            cls.open,
+            url,
+            key=key,
+            prepared=prepared,
+            pool_size=pool_size,
+            lease_s=lease_s,
+            retention=retention,
+            create=create,
         )
 
     def __repr__(self) -> str:
@@ -152,20 +186,6 @@ class Store(StoreLog, StoreReading, Conversations):
             return database.hold(ledger.run_id, ledger)
 
         return database.run(job, locks=(run_id,))
-
-    def forget(self, *, before: float) -> int:
-        """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
-
-        Their calls, requests, decisions and variables go with them; their rows in the log stay until `prune`. Runs that
-        have not ended stay, and so do runs in which a person chose to remember a rule. Other records are written
-        between the slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
-        """
-        database, count = self._database, 0
-        while found := database.run(lambda connection: forget(connection, database.sealer, before)).result():
-            count += found
-        return count
-
-    aforget = async_twin(forget)
 
     def clock(self) -> float:
         """Returns the seconds since the epoch by which leases, requests and runs expire: by PostgreSQL's own clock."""
@@ -280,6 +300,11 @@ class Store(StoreLog, StoreReading, Conversations):
         # First, so that no follower reads a closed store.
         self._end_following()
         self._is_closed = True
+        if self._memory is not None:
+            # In a forked child it is the parent's.
+            if self._memory.owner.process_id == os.getpid():
+                self._memory.close()
+            return
         database = self._runtime.find(self._part)
         if isinstance(database, Database):
             database.handles.discard(self)
@@ -314,4 +339,18 @@ class Store(StoreLog, StoreReading, Conversations):
         """Looked up on each use: a forked child has its own database, and a runtime that was closed makes a new one."""
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.url} was closed")
-        return self._runtime.own(self._part, self._open)
+        database = self._memory or self._runtime.own(self._part, self._open)
+        if database is self._memory and database.owner.process_id != os.getpid():
+            raise StoreUnavailable(
+                f"the store {self.url} is in the memory of process {database.owner.process_id}, from which this one "
+                f"was forked: write Store.open({MEMORY!r}) here, or open a file"
+            )
+        if self._retention is not None and database.pruner is None:
+            self._begin_pruning(database, self._retention)
+        return database
+
+    def _begin_pruning(self, database: Database, retention: Retention) -> None:
+        with database.pruning:
+            if database.pruner is None and retention != Retention():
+                keep_first_retention(database, retention)
+                database.pruner = Pruner(database, retention)

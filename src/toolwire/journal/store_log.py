@@ -1,4 +1,4 @@
-"""The log of a store: read, followed, verified, pruned and written."""
+"""The log of a store: read, followed, verified and written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import contextlib
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -24,7 +23,6 @@ from toolwire.journal.log.heads import last_rows
 from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM
-from toolwire.journal.pruning import PruneRequest, prune_log
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -199,21 +197,6 @@ class StoreLog(ABC):
         return database.read_one_state(compare)
 
     averify = async_twin(verify)
-
-    def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
-        """Drops the oldest rows of the log and returns their number. The rest of the log can still be verified.
-
-        `before` drops rows older than that time, in seconds since the epoch. `keep` drops all but the last `keep` rows.
-        Other records are written between the slices of `PRUNED_AT_ONCE` rows. After a failure, earlier slices stay
-        pruned.
-        """
-        return self.prune_later(before=before, keep=keep).result()
-
-    aprune = async_twin(prune)
-
-    def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
-        """Does the same without blocking; the future resolves to the number of rows."""
-        return prune_log(self._database, PruneRequest(before=before, keep=keep))
 
     def tell(self, event: Mapping[str, Any]) -> None:
         """Queues an event (`journal/log/events.py`) for the end of the log.

@@ -7,7 +7,7 @@ import json
 import random
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,9 +17,9 @@ from tests.journal.log.test_memory_log import NOON, FakeRecord
 from tests.journal.world import done, request, started
 from tests.patience import PATIENCE_S, until
 from toolwire import ConfigurationError, ToolRegistry
-from toolwire.journal import pruning
 from toolwire.journal.database.tables import LOG, META
 from toolwire.journal.durable_log import DurableLog
+from toolwire.journal.growth import slices
 from toolwire.journal.log.checking import LogCheck, check_chains
 from toolwire.journal.log.heads import Head, chain_of, head_name
 from toolwire.journal.log.memory_log import ExecutionLog
@@ -99,8 +99,8 @@ def test_a_registry_logs_to_a_store_by_its_url(url: str) -> None:
 
 def test_a_log_is_enabled_in_one_place(store: Store) -> None:
     registry = ToolRegistry()
-    with pytest.raises(ConfigurationError):
-        registry.enable_logging(keep_days=1)
+    with pytest.raises(ConfigurationError, match=r"retention=Retention\(log_days=30\)"):
+        registry.enable_logging(store=store, keep_days=1)
     registry.enable_logging()
     with pytest.raises(ConfigurationError):
         registry.enable_logging(store=store)
@@ -161,6 +161,13 @@ def test_a_log_is_followed_from_a_row_on_until_the_store_is_closed(opened: Calla
 
 
 # -- the chain ------------------------------------------------------------------------------------------------------
+
+
+def bound_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets each slice have 10 rows."""
+    for name in ("FIRST_ROWS", "MOST_ROWS"):
+        monkeypatch.setattr(slices, name, 10)
+    monkeypatch.setattr(slices, "SLICE_S", PATIENCE_S)
 
 
 def rows_of(store: Store, count: int) -> None:
@@ -286,17 +293,19 @@ def test_a_record_is_written_between_the_slices_of_a_long_prune(store: Store, mo
     def rows_left(connection: Any) -> int:
         return connection.execute(select(func.count()).select_from(LOG)).scalar_one()
 
-    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    def prune_one(*args: Any, **named: Any) -> Any:
+        found = prune(*args, **named)
+        # It is queued while a slice is written, and the next slice comes after it.
+        records.append(database.run(rows_left))
+        return found
+
+    database, records, prune = store._database, list[Future[int]](), slices.prune_slice
+    bound_slices(monkeypatch)
+    monkeypatch.setattr(slices, "prune_slice", prune_one)
     rows_of(store, 200)
-    database, may_begin = store._database, threading.Event()
     commits = database.writer.commits
-    # The writer waits, so that the record is queued behind the first slice.
-    held = database.run(lambda _: may_begin.wait(PATIENCE_S))
-    dropped, record = store.prune_later(keep=5), database.run(rows_left)
-    may_begin.set()
-    assert done(held)
-    assert done(record) == 190
-    assert done(dropped) == 195
+    assert store.prune(keep=5) == 195
+    assert [done(record) for record in records] == [*range(190, 0, -10), 5]
     assert database.writer.commits - commits >= 20
     assert store.verify() == LogCheck(rows=5, bad_seq=None, problem="")
 
@@ -304,16 +313,16 @@ def test_a_record_is_written_between_the_slices_of_a_long_prune(store: Store, mo
 def test_a_prune_that_fails_in_the_middle_leaves_a_whole_log_and_says_so(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail_at(connection: Any, sealer: Any, wanted: Any) -> Any:
+    def fail_at(connection: Any, sealer: Any, wanted: Any, *, at_once: int) -> Any:
         if wanted.chains is not None:
             raise ConfigurationError("the second slice")
-        return prune(connection, sealer, wanted)
+        return prune(connection, sealer, wanted, at_once=at_once)
 
-    prune = pruning.prune_slice
-    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    prune = slices.prune_slice
+    bound_slices(monkeypatch)
     rows_of(store, 30)
     with monkeypatch.context() as broken:
-        broken.setattr(pruning, "prune_slice", fail_at)
+        broken.setattr(slices, "prune_slice", fail_at)
         with pytest.raises(ConfigurationError, match="the second slice"):
             store.prune(keep=0)
     assert store.verify() == LogCheck(rows=20, bad_seq=None, problem="")
@@ -324,21 +333,10 @@ def test_a_prune_that_fails_in_the_middle_leaves_a_whole_log_and_says_so(
 def test_a_prune_of_as_many_rows_as_a_slice_has_drops_all_of_them(
     store: Store, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    bound_slices(monkeypatch)
     rows_of(store, rows)
     assert store.prune(keep=0) == rows
     assert store.verify() == LogCheck(rows=0, bad_seq=None, problem="")
-
-
-def test_a_log_keeps_as_much_as_it_is_told_to(store: Store) -> None:
-    rows_of(store, 10)
-    DurableLog(store, keep_entries=4).ended(RECORDS[0])
-    assert len(store.log()) == 4
-    DurableLog(store, keep_days=1).ended(RECORDS[1])
-    assert store.log() == []
-    for wrong in ({"keep_days": 0}, {"keep_entries": -1}):
-        with pytest.raises(ConfigurationError):
-            DurableLog(store, **wrong)
 
 
 def test_many_threads_append_to_one_chain(opened: Callable[[], Store]) -> None:

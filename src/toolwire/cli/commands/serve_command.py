@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
+import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
@@ -17,7 +20,17 @@ from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import add_servers, registry_of
 from toolwire.cli.options import ConfigOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
+from toolwire.cli.retention_option import RetentionOption, read_retention, report_text, write_retention
 from toolwire.cli.stores import StoreOption, open_store
+
+NO_STORE = "none"
+"""The value of --store for a server without one."""
+
+SERVED = toolwire.Retention(runs_days=30, log_days=365, results_days=7)
+"""What a store keeps that this command made.
+
+A waiting run can be resumed for 30 days, an audit looks back a year, and whole results are looked up in the first week.
+"""
 
 EPILOG = f"""\b
 Examples:
@@ -26,6 +39,7 @@ Examples:
   toolwire serve --config mcp.json --pins mcp-pins.json
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
+  toolwire serve --tools tools.py --store none
 
 Without --http, the client is the process that started this one: it talks by
 standard input and output. With --http, clients connect to /mcp.
@@ -42,7 +56,11 @@ The policy file is read again in the same way: a changed rule is in force at
 the next call.
 
 Calls are on record in the store (--store). What needs a person is asked by
-the client, or waits there: decide with `toolwire approvals`.
+the client, or waits there: decide with `toolwire approvals`. A store that
+this command made keeps a run for 30 days after its end, the whole results of
+its calls for 7, and the log for 365. --retention keeps them for longer or
+shorter, or everything with `none`. Without a store (--store none) nothing is
+on record, and only the client can ask.
 
 {exit_codes("the server could not start", ExitCode.UNUSABLE_TOOLS)}"""
 
@@ -78,6 +96,7 @@ def serve(
     ] = None,
     policy: PolicyOption = None,
     store: StoreOption = None,
+    retention: RetentionOption = None,
 ) -> None:
     """Serve tools to MCP clients.
 
@@ -94,7 +113,7 @@ def serve(
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
-    with closing(registry), open_store(store, make=True) as opened, wrong_usage(toolwire.ConfigurationError):
+    with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
         server = toolwire.ToolServer(
             registry,
             name or source,
@@ -105,6 +124,46 @@ def serve(
             hosts=allow_host or (),
         )
         _run_server(server, host, http, output)
+
+
+def _open_store(
+    store: str | None, retention: str | None, output: Output
+) -> AbstractContextManager[toolwire.Store | None]:
+    """Opens the store; None for a server without one."""
+    given = None if retention is None else read_retention(retention)
+    if store != NO_STORE:
+        return open_store(store, make=True, choose=partial(_choose_retention, given=given, named=store, output=output))
+    if given is not None:
+        raise Stop(ExitCode.WRONG_USAGE, "--retention is for a store", hint="Name one with --store, or leave it out.")
+    return nullcontext()
+
+
+def _choose_retention(
+    store: toolwire.Store, *, given: toolwire.Retention | None, named: str | None, output: Output
+) -> toolwire.Retention | None:
+    """Returns the retention of the store. One that this command did not make keeps everything, and a line says so."""
+    if given is not None:
+        return given
+    if (first := store.first_retention()) is not None:
+        return first
+    if not store.log_length() and not store.runs(limit=1):
+        return SERVED
+    # It may take some time, and the server need not wait for it.
+    threading.Thread(target=_say_what_is_old, args=(store, named, output), daemon=True).start()
+    return None
+
+
+def _say_what_is_old(store: toolwire.Store, named: str | None, output: Output) -> None:
+    try:
+        report = store.retain(SERVED, dry_run=True)
+    except toolwire.ToolwireError:
+        # The server has ended, or its first call says that the store cannot be used.
+        return
+    where = f" --store {shlex.quote(named)}" if named else ""
+    output.say(
+        f"the store keeps everything; `toolwire store prune --retention {write_retention(SERVED)}{where}` would delete "
+        f"{report_text(report)}"
+    )
 
 
 def _run_server(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from sqlalchemy import Engine
+from sqlalchemy.pool import Pool, StaticPool
 
 from toolwire.vocabulary.errors import StoreUnavailable
 from toolwire.vocabulary.machine.system import call_at_fork
@@ -114,11 +115,32 @@ class ForkGate:
 GATE = ForkGate()
 
 
+class TurnGate:
+    """The gate of a database in memory: one thread at a time is inside, because all of them have one connection."""
+
+    def __init__(self) -> None:
+        self._turn = threading.RLock()
+
+    def __enter__(self) -> None:
+        # First, so that a thread that waits for a fork keeps no turn from the thread that forks.
+        GATE.__enter__()
+        self._turn.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._turn.release()
+        GATE.__exit__()
+
+
+_TURNS: weakref.WeakKeyDictionary[Pool, TurnGate] = weakref.WeakKeyDictionary()
+
+
 def gate_of(engine: Engine) -> AbstractContextManager[None]:
     """Returns the gate that a thread enters while it uses a connection.
 
     A server needs no gate: a fork does not harm it.
     """
+    if isinstance(engine.pool, StaticPool):
+        return _TURNS.setdefault(engine.pool, TurnGate())
     return GATE if engine.dialect.name == "sqlite" else nullcontext()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -17,6 +18,9 @@ NETWORK_FILES = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"}
 )
 """File systems on which SQLite cannot rely on locks and shared memory."""
+MEMORY = "memory:"
+"""The URL of a new store in the memory of this process, for tests and notebooks."""
+
 READERS = 8
 """Connections for concurrent readers; further readers wait. The writer has one more."""
 
@@ -42,7 +46,7 @@ class Location:
     url: URL
     """The URL in the form that SQLAlchemy needs."""
     path: Path | None
-    """The database file; None for a server."""
+    """The database file; None for a server, and for a database in memory."""
     shown: str
     """The URL for messages, without a password."""
     prepared: bool
@@ -51,10 +55,12 @@ class Location:
     """Connections of this process."""
     lease_s: float = LEASE_S
     """Seconds without a renewal after which other hosts take this process for dead."""
+    is_memory: bool = False
+    """True for a database in memory. One opening in one process has it; `shown` then has a random name."""
 
 
 def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1, lease_s: float = LEASE_S) -> Location:
-    """Parses the URL of a store: `sqlite:///file.db` or `postgresql://user@host/database`.
+    """Parses the URL of a store: `sqlite:///file.db`, `postgresql://user@host/database` or `memory:`.
 
     Raises:
         ConfigurationError: The text is not a URL, a store cannot use that database, or a setting is not valid.
@@ -64,6 +70,10 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
     if isinstance(given, bool) or not isinstance(given, int) or given < CONNECTIONS_MIN:
         raise ConfigurationError(f"pool_size={given!r}: give a whole number from {CONNECTIONS_MIN}")
     lease_s = _check_lease(lease_s)
+    if url == MEMORY:
+        place = URL.create("sqlite+pysqlite", database=":memory:")
+        shown = f"{MEMORY}{secrets.token_hex(4)}"
+        return Location(url=place, path=None, shown=shown, prepared=True, pool_size=1, lease_s=lease_s, is_memory=True)
     try:
         read = make_url(url)
     except (ArgumentError, ValueError) as error:
@@ -77,7 +87,9 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
-        raise ConfigurationError(_advice("a store needs a file, because data in memory is lost with the process"))
+        raise ConfigurationError(
+            _advice("a store in memory is lost with its process, and has a URL of its own, memory:")
+        )
     path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay, to keep the user's name
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
@@ -96,12 +108,12 @@ def _check_lease(given: object) -> float:
 def url_text(url: URL) -> str:
     """Returns the URL for messages, without a password."""
     if url.get_backend_name() == "sqlite":
-        return f"sqlite:///{url.database}"
+        return MEMORY if url.database == ":memory:" else f"sqlite:///{url.database}"
     return url.render_as_string(hide_password=True)
 
 
 def _advice(what: str) -> str:
-    return f"{what}: write sqlite:///file.db or postgresql://user@host/database"
+    return f"{what}: write sqlite:///file.db or postgresql://user@host/database, or {MEMORY} for a test"
 
 
 def _file_system(folder: Path) -> str:

@@ -82,7 +82,7 @@ META = Table(
     Column("value", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
-"""Facts about the store itself: a check of its key, and the heads of the log's chains."""
+"""Facts about the store itself: a check of its key, the heads of the log's chains, and the process that prunes."""
 
 RUNS = Table(
     "runs",
@@ -102,6 +102,7 @@ RUNS = Table(
     *_whose(is_nullable=False),
     Column("tools", NameType),
     Column("stop", LargeBinary),
+    Column("has_results", NUMBER, nullable=False, server_default="1"),
     # Runs by time, and those of a conversation or a principal: a page each at the start of a run.
     Index("runs_created_at", "created_at"),
     Index("runs_conversation", "conversation", "created_at"),
@@ -119,6 +120,7 @@ The lease ends at the later of `lease_until`, which is written when it is taken,
 `tools` has the names of the tools that the model called, each between line ends; NULL in runs of an older schema.
 `stop` says who stopped the run from outside, and why. `Store.stop` also raises the number `lease` of a run that a
 process holds, so that the next record of that process finds it.
+`has_results` is 0 once the results of an ended run were shortened to what the model read of them.
 """
 
 OWNERS = Table(

@@ -56,7 +56,7 @@ class ReplayHistory:
     """All that is on record about the calls of one run. Thread-safe: a reader copies a list before it walks it."""
 
     size: int
-    """Bytes of these records in the database."""
+    """Bytes of these records when they are read: unpacked."""
     steps: dict[str, KeptStep] = field(default_factory=dict[str, KeptStep])
     end_order: list[str] = field(default_factory=list[str])
     """Keys of the ended steps, in order."""
@@ -191,17 +191,18 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
     for row in connection.execute(select(NOTES).where(NOTES.c.run_id == run_id).order_by(NOTES.c.place)):
         data = sealer.open(row.entry, "notes", run_id, row.parent, str(row.place))
         history.notes.append((row.parent, read_form(data, itemgetter("entry"))))
-        history.size += len(row.entry)
+        history.size += len(data)
     values: dict[str, Any] = {}
     query = select(STEPS).where(STEPS.c.run_id == run_id).order_by(STEPS.c.place, STEPS.c.started_at)
     for row in connection.execute(query):
         start = None
         if row.begun is not None:
-            history.size += len(row.begun)
-            start = read_form(sealer.open(row.begun, "steps", run_id, row.key, "begun"), read_start)
+            text = sealer.open(row.begun, "steps", run_id, row.key, "begun")
+            history.size += len(text)
+            start = read_form(text, read_start)
         if row.ended is not None:
-            history.size += len(row.ended)
             text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
+            history.size += len(text)
             form, step, result = read_form(text, partial(_read_end, start, values))
             history.steps[row.key] = KeptStep(step=step, start=start, started_at=row.started_at, result=result)
             history.end_order.append(row.key)

@@ -29,7 +29,8 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         DecisionRefused: See `Store.reopen`.
     """
     sealer, run_id = database.sealer, str(row.run_id)
-    start = read_form(sealer.open(row.start, "runs", run_id, "start"), read_run)
+    written = sealer.open(row.start, "runs", run_id, "start")
+    start = read_form(written, read_run)
     outcome = divergence = lease = None
     urls: tuple[str, ...] = ()
     if row.divergence is not None:
@@ -49,7 +50,7 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         append(connection, sealer, [run_event(start, "resumed", lease=lease.number, process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
-    history.size += len(row.start)
+    history.size += len(written)
     start = replace(start, variables=variables_in(history))
     history.stopped = divergence
     if lease is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -58,6 +59,12 @@ class Database:
         """The `Store` objects that use this database."""
         self.clock = ServerClock()
         """Returns the seconds since the epoch by which leases, due times and expiry go."""
+        self.closing = threading.Event()
+        """Set when the database is being closed: what works in the background ends."""
+        self.pruning = threading.Lock()
+        """Held while a thread of this process applies a retention."""
+        self.pruner: Any = None
+        """The thread that applies a retention on a clock; None without one."""
         self._has_held = False
         self._is_closed = False
         self._engine = make_engine(location)
@@ -68,7 +75,7 @@ class Database:
             self._file = file_of(self._engine)
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
-            self._chain = Chain(self.sealer, None if location.path is not None else OwnerOfChain(self))
+            self._chain = Chain(self.sealer, None if self._engine.dialect.name == "sqlite" else OwnerOfChain(self))
             self.writer = Writer(engine_for_writes(self._engine).execution_options(**{CHAIN: self._chain}))
             self._conversations = HeldConversations(self.owner, self.sealer, self.run)
             self._renewal = LeaseRenewal(self._renew, location.lease_s)
@@ -109,10 +116,21 @@ class Database:
         what = f"the store {self.location.shown} could not be read"
         self._require_file(what)
         with translate_errors(what), self._gate, self._engine.connect() as connection:
-            if is_one_state and self.location.path is None:
+            if is_one_state and connection.dialect.name != "sqlite":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             # A statement of the driver's own would begin one without the settings of this store.
             connection.begin()
+            return job(connection)
+
+    def run_alone(self, job: Callable[[Connection], T]) -> T:
+        """Runs a job in this thread that must not be in a transaction.
+
+        Raises:
+            StoreUnavailable: The database refused.
+        """
+        what = f"the store {self.location.shown} could not be compacted"
+        self._require_file(what)
+        with translate_errors(what), self._gate, self._engine.connect() as connection:
             return job(connection)
 
     def read_one_state(self, job: Callable[[Connection], T]) -> T:
@@ -126,7 +144,7 @@ class Database:
         """
         future: Future[T] = Future()
         try:
-            if self.location.path is None:
+            if self._engine.dialect.name != "sqlite":
                 return self._readers.submit(self.read, job)
             future.set_result(self.read(job))
         except RuntimeError as error:
@@ -162,6 +180,9 @@ class Database:
 
     def close(self) -> None:
         """Writes the queued work, releases the runs and conversations of this process, and closes the database."""
+        self.closing.set()
+        if self.pruner is not None:
+            self.pruner.join()
         self._renewal.stop()
         self.text_index.stop()
         if self._has_held:
