@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, chains, executors, files, growth, imports, many_tools, programs, store
+from benchmarks import calls, chains, executors, files, growth, imports, many_tools, programs, store, stored_turns
 from benchmarks.timing import show
 
 GROUPS = {
@@ -17,6 +17,7 @@ GROUPS = {
     "The store": store,
     "Processes on one log": chains,
     "What a store keeps of a call of 1 KB in and out": growth,
+    "Turns with a store": stored_turns,
     "Files": files,
 }
 

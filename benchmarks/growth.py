@@ -10,7 +10,6 @@ import random
 import secrets
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.timing import Figure, show
 from mcp import Client
@@ -57,7 +56,7 @@ def figures(calls: int = CALLS) -> list[Figure]:
 
 def _measure(name: str, text: Callable[[], str], calls: int) -> list[Figure]:
     with (
-        tempfile.TemporaryDirectory(dir=Path.cwd()) as folder,
+        tempfile.TemporaryDirectory() as folder,
         Store.open(f"sqlite:///{folder}/runs.db") as store,
     ):
         empty = _kb_by_kind(store, calls)

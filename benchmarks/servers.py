@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import socket
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from toolwire import ToolServer, ToolSpec
+from toolwire import Store, ToolServer, ToolSpec
 
 PEERS = ("toolwire", "fastmcp", "sdk")
 
@@ -32,6 +34,13 @@ def toolwire(tools: int) -> None:
     """Serves the tools by a `ToolServer`."""
     specs = [ToolSpec.from_function(add, name=name) for name in _names(tools)]
     ToolServer(specs, "bench").run_http("127.0.0.1", 0, on_start=_tell)
+
+
+def toolwire_with_store(tools: int) -> None:
+    """Serves the tools by a `ToolServer` with a store on the disk below the working folder."""
+    specs = [ToolSpec.from_function(add, name=name) for name in _names(tools)]
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+        ToolServer(specs, "bench", store=store).run_http("127.0.0.1", 0, on_start=_tell)
 
 
 def fastmcp(tools: int) -> None:
@@ -82,5 +91,7 @@ def _tell(url: str) -> None:
     print(url, flush=True)
 
 
+SERVERS = {"toolwire": toolwire, "toolwire-store": toolwire_with_store, "fastmcp": fastmcp, "sdk": sdk}
+
 if __name__ == "__main__":
-    {"toolwire": toolwire, "fastmcp": fastmcp, "sdk": sdk}[sys.argv[1]](int(sys.argv[2]))
+    SERVERS[sys.argv[1]](int(sys.argv[2]))

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.command_line import Ended, command, run_here
 from tests.cli.conftest import Write
+from toolwire.cli.commands import log_command
 
 Program = Callable[[str], str]
 CODE = "print(greet('Ada'))\n__result__ = add(1, b=add(2, 3))"
@@ -32,9 +33,11 @@ def rows(*options: str) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("ran")
 def test_the_log_says_what_ran_oldest_first() -> None:
     found = rows()
-    assert [row["seq"] for row in found] == list(range(1, len(found) + 1))
+    assert [row["at"] for row in found] == sorted(row["at"] for row in found)
+    assert sorted(row["seq"] for row in found) == list(range(1, len(found) + 1))
+    # By the time at which each began.
     calls = [(row["tool"], row["status"]) for row in found if row["kind"] == "call"]
-    assert calls == [("greet", "success"), ("add", "success"), ("add", "success"), ("code_execution", "success")]
+    assert calls == [("code_execution", "success"), ("greet", "success"), ("add", "success"), ("add", "success")]
     assert next(row["status"] for row in found if row["kind"] == "run") == "started"
 
 
@@ -88,6 +91,14 @@ def test_a_log_that_was_changed_is_found_out(ran: Ended, store: str) -> None:
     assert json.loads(run_here("log", "verify", "--json").stdout)["bad_seq"] == 2
 
 
+@pytest.mark.usefixtures("ran")
+def test_a_long_check_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = len(rows())
+    monkeypatch.setattr(log_command, "PROGRESS_S", 0.0)
+    ended = run_here("log", "verify")
+    assert (ended.code, ended.stderr) == (0, f"checked {count} of {count} rows\n")
+
+
 def test_a_deleted_step_is_named(ran: Ended, store: str) -> None:
     assert ran.code == 0
     with closing(sqlite3.connect(store)) as database:
@@ -112,7 +123,7 @@ def test_the_log_is_followed_from_another_process(program: Program, tools: str) 
         run_here("run", program(CODE), "--tools", tools)
         seen = [json.loads(following.stdout.readline()) for _ in range(4)]
         following.terminate()
-    assert [row["seq"] for row in seen] == list(range(before + 1, before + 5))
+    assert sorted(row["seq"] for row in seen) == list(range(before + 1, before + 5))
 
 
 @pytest.mark.parametrize("since", ["1x", "yesterday", "-5min", ""])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,10 @@ from tests.session.saved import THREE
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program
 from toolwire import ConfigurationError
-from toolwire.journal.database.tables import DECISIONS, NOTES, REQUESTS, RUNS, STEPS
+from toolwire.journal.database.tables import DECISIONS, LOG, NOTES, REQUESTS, RUNS, STEPS
 from toolwire.journal.growth import slices
+from toolwire.journal.ledger.conversations import refuse_busy
+from toolwire.journal.ledger.leases import Owner
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.log import text_search
 from toolwire.journal.log.events import call_event
@@ -442,3 +445,42 @@ def test_the_runs_of_a_caller_are_found_by_their_index(opened: Callable[[], Stor
     store.runs()
     assert explained
     assert not any("runs_principal" in line for line in explained)
+
+
+QUESTIONS: dict[str, Callable[[Store], object]] = {
+    "runs_created_at": lambda store: store.runs(),
+    "runs_conversation": lambda store: store.runs(conversation="c-1"),
+    "runs_unfinished": lambda store: store.runs(status="suspended"),
+    "runs_held": lambda store: store._database.read(
+        lambda connection: refuse_busy(connection, "c-1", Owner.this(), time.time())
+    ),
+    "log_run_id": lambda store: store.log(LogFilter(run_id="r_1"), limit=100, newest_first=True),
+    "log_conversation": lambda store: store.log(LogFilter(conversation="c-1"), limit=100, newest_first=True),
+    "log_asked": lambda store: store.log(LogFilter(kind="decision"), limit=100, newest_first=True),
+    "log_parent": lambda store: store.log(LogFilter(parent="r_1/1"), limit=100, newest_first=True),
+}
+"""The question that needs each index of these tables. Rows of a time are found by `log_at`, and those of a principal
+by `runs_principal`."""
+
+
+def test_each_index_of_a_turn_is_needed_by_a_question(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/runs.db") as store:
+        for index, ask in QUESTIONS.items():
+            assert index in plan_of(store, lambda ask=ask: ask(store)), index
+        # The control: a status without an index of its own is looked for in the order of time.
+        assert "runs_created_at" in plan_of(store, lambda: store.runs(status="finished"))
+    indexes = {index.name for table in (RUNS, LOG) for index in table.indexes}
+    assert indexes == {*QUESTIONS, "runs_principal", "log_at"}
+
+
+def plan_of(store: Store, ask: Callable[[], object]) -> str:
+    """The plans of all that SQLite was asked."""
+    plans, asked = list[str](), list[str]()
+    driver: Any = store._database.read(lambda connection: connection.connection.dbapi_connection)
+    driver.set_trace_callback(asked.append)
+    ask()
+    driver.set_trace_callback(None)
+    for statement in asked:
+        if statement.startswith("SELECT"):
+            plans += [str(row) for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()]
+    return "\n".join(plans)

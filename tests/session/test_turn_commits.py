@@ -123,14 +123,14 @@ def _noting(store: Store, found: Counts, monkeypatch: pytest.MonkeyPatch) -> Ite
 # -- commits and statements ------------------------------------------------------------------------------------------
 
 
-async def test_a_turn_of_one_call_makes_two_commits_of_twelve_statements(
+async def test_a_turn_of_one_call_makes_two_commits_of_ten_statements(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Shop().session(kept)
     await session.turn(LOOK)
     with counted(kept, monkeypatch) as found:
         await session.turn(LOOK)
-    assert (found.commits, len(found.statements)) == (2, 12)
+    assert (found.commits, len(found.statements)) == (2, 10)
     assert kept.verify().is_whole
 
 
@@ -153,7 +153,7 @@ async def test_a_program_of_three_calls_makes_seven_commits(kept: Store, monkeyp
     with counted(kept, monkeypatch) as found:
         turn = await session.turn(program(THREE_CALLS))
     assert turn.results[0].success
-    assert (found.commits, len(found.statements) <= 36) == (7, True), found.statements
+    assert (found.commits, len(found.statements) <= 30) == (7, True), found.statements
     assert kept.verify().is_whole
 
 

@@ -6,15 +6,15 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from toolwire.agent.agent_history import History
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import RunInfo
 from toolwire.permission.approval import DecisionRefused
+from toolwire.runtime.wakes import wait_for_future
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
 
@@ -28,7 +28,6 @@ RUNS_READ = 100
 CONVERSATIONS_KEPT = 1_000
 """Number of conversations that an agent without a store keeps. The one that was used least recently goes first."""
 
-T = TypeVar("T")
 _LOG = logging.getLogger("toolwire.agents")
 
 
@@ -117,12 +116,12 @@ class StoreMemory:
     @asynccontextmanager
     async def hold(self, session: Session) -> AsyncGenerator[None]:
         name = session.conversation
-        lease = await _await_future(self._store.hold_conversation(name, caller=session.caller))
+        lease = await wait_for_future(self._store.hold_conversation(name, caller=session.caller))
         try:
             yield
         finally:
             self._versions.pop(name, None)
-            await _await_future(lease.release())
+            await wait_for_future(lease.release())
 
     async def load(self, session: Session) -> History:
         document = await self._store.adocument(session.conversation, caller=session.caller)
@@ -157,7 +156,3 @@ class StoreMemory:
 
 
 Memory = ProcessMemory | StoreMemory
-
-
-async def _await_future(future: Future[T]) -> T:
-    return await asyncio.shield(asyncio.wrap_future(future))

@@ -39,6 +39,8 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
     sealed = sealer.seal(written, "runs", run.run_id, "start")
     history = ReplayHistory(size=len(written))
     notes = note_variables(sealer, start, history)
+    # Made now: its calls come later in time, and may begin before it is written.
+    event = run_event(run, "started", lease=lease.number, caller=run.caller)
 
     def write(connection: Connection) -> None:
         now = database.clock()
@@ -48,7 +50,7 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
         insert_run(connection, start, lease, sealed, database.owner, now, lease_until=database.lease_until())
         if notes:
             NOTED.write(connection, notes)
-        append(connection, sealer, [run_event(run, "started", lease=lease.number, caller=run.caller)])
+        append(connection, sealer, [event])
         database.hold(run.run_id, ledger)
 
     def refuse_duplicate(_: Connection, error: Exception) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from concurrent.futures import Future
 from typing import Self, cast
 
@@ -32,6 +33,9 @@ from toolwire.runtime.runtime import Runtime, default_runtime
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
+_BEGINNING = threading.Lock()
+"""Held while a thread that prunes is started, so that a database has one."""
+
 
 class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
@@ -46,13 +50,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         url: The URL of the store, without a password.
     """
 
-    def __init__(
-        self,
-        location: Location,
-        key: bytes | None = None,
-        runtime: Runtime | None = None,
-        retention: Retention | None = None,
-    ) -> None:
+    def __init__(self, location: Location, key: bytes | None = None, runtime: Runtime | None = None) -> None:
         if runtime is None:
             raise ConfigurationError("Store(...): write Store.open(url), such as Store.open('sqlite:///runs.db')")
         super().__init__()
@@ -60,7 +58,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         self._location = location
         self._key = key
         self._runtime = runtime
-        self._retention = retention
+        self._retention: Retention | None = None
         self._memory: Database | None = None
         """The database in memory, which belongs to this object: closing the runtime must not empty it."""
         self._is_closed = False
@@ -96,8 +94,9 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         dead and may continue its runs, 4 to 3,600. Leases are renewed four times in that time. A process on the same
         host is looked for instead. On PostgreSQL the server's clock counts, not that of a host.
 
-        With a `retention`, a thread deletes what is older than it keeps: at once, and then on a clock. Of several
-        processes with the store, one at a time does so. None keeps everything, or leaves it to them.
+        With a `retention`, a thread deletes what is older than it keeps: at once, and then on a clock, as long as this
+        process has the store open. Of several processes with the store, one at a time does so. None keeps everything,
+        or leaves it to them.
 
         Raises:
             ConfigurationError: The URL, the key, `pool_size` or `lease_s` is invalid, or this process has the store
@@ -111,7 +110,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         if not create:
             require_store(location)
-        store = cls(location, key, default_runtime(), retention)
+        store = cls(location, key, default_runtime())
         if location.is_memory:
             store._memory = store._open()
         if (found := store._database.location) != location:
@@ -125,6 +124,8 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
                 f"the store {location.shown} is open with {pruner.retention} in this process: open it with this one, "
                 "or without one"
             )
+        # From here on, so that a refused opening prunes nothing.
+        store._retention = retention
         store._database.handles.add(store)
         return store
 
@@ -350,7 +351,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         return database
 
     def _begin_pruning(self, database: Database, retention: Retention) -> None:
-        with database.pruning:
+        with _BEGINNING:
             if database.pruner is None and retention != Retention():
                 keep_first_retention(database, retention)
                 database.pruner = Pruner(database, retention)

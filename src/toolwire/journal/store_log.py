@@ -13,7 +13,7 @@ from typing import Any, get_args
 from sqlalchemy import Connection
 
 from toolwire.journal.database.work import Work
-from toolwire.journal.ledger.compare import find_unlogged, missing
+from toolwire.journal.ledger.compare import find_missing, find_unlogged
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log import rows as log_rows
 from toolwire.journal.log.checking import LogCheck, check_chains
@@ -188,13 +188,9 @@ class StoreLog(ABC):
         """
         database = self._database
         database.wait_for_writes()
-        found = check_chains(database.read_one_state, database.sealer, report or (lambda _done, _total: None))
-
-        def compare(connection: Connection) -> LogCheck:
-            cut = find_unlogged(connection, database.sealer)
-            return replace(found, missing=missing(connection), unlogged=cut)
-
-        return database.read_one_state(compare)
+        read, sealer = database.read_one_state, database.sealer
+        found = check_chains(read, sealer, report or (lambda _done, _total: None))
+        return replace(found, missing=find_missing(read), unlogged=find_unlogged(read, sealer))
 
     averify = async_twin(verify)
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 _UNNAMED: WeakSet[Session] = WeakSet()
-"""Sessions whose conversation the caller did not name."""
+"""Sessions with a store whose conversation the caller did not name. Each process that is forked has another."""
 
 
 class Session(Traceable, Observable):
@@ -135,9 +135,8 @@ class Session(Traceable, Observable):
         others with `search_tools`. `always=()` leaves all to it; None: the registry's setting. `finish` offers a tool
         by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that
         is only calls. `ending_line` adds to native results the line on how to end. `conversation` names what turns of
-        several processes belong to; None: a new id, and after a fork another in the child. The model calls for
-        `caller`, or the toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters are looked
-        up in `state` first.
+        several processes belong to; None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
+        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
@@ -149,8 +148,6 @@ class Session(Traceable, Observable):
         bind_built_in(lambda: self._scope, always)
         is_whole, is_new = not isinstance(tools, Toolkit), conversation is None
         self._scope = scope_with_rules(self._scope, policy, permissions or {}, approver, is_whole=is_whole)
-        if is_new:
-            _UNNAMED.add(self)
         bounds = Bounds(limits, min_isolation, modules, variables)
         self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
         self._finish = offer_finish(finish, self._scope)
@@ -447,7 +444,9 @@ class Session(Traceable, Observable):
         self._scope = replace(scope_with_log(self._scope, store), clock=store.clock)
         passes = Runs(store, lambda: self._scope, self.protocol.name, self._new_run, self._variables)
         passes.restore_rules()
-        if not is_new:
+        if is_new:
+            _UNNAMED.add(self)
+        else:
             passes.groups.read(self._scope, self._scope.conversation)
         return passes
 

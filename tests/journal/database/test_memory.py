@@ -34,6 +34,7 @@ async def test_a_store_in_memory_keeps_runs_approvals_and_the_log_without_a_file
         assert (till.paid, till.asked, store.verify().is_whole) == ([5], ["tea"], True)
         assert store.log_length() > 0
         sealed = store._database.read(lambda connection: connection.execute(text("SELECT outcome FROM runs")).scalar())
+        assert isinstance(sealed, bytes)
         assert b"paid" not in sealed
         assert store.retain(Retention(runs_days=1e-9)).runs == 1
         assert store.compact() >= 0

@@ -90,7 +90,7 @@ def test_work_that_fails_fails_alone(store: Store) -> None:
     database, ledger = store._database, started(store)
 
     def broken(_: object) -> None:
-        raise ValueError("broken")
+        raise ArithmeticError("broken")
 
     others = [ledger.settle(step_number(number), PAID) for number in range(3)]
     failing = database.run(broken)

@@ -151,8 +151,13 @@ def test_a_run_that_a_process_holds_stays_until_it_is_released(store: Store) -> 
     done(ledger.settle(step(), ToolResult(True, "a")))
     assert ledger.recall(step(amount=6)) is not None
     until(lambda: store.run(ledger.run_id).status == "diverged")
-    assert store.retain(NOTHING).runs == 0
+    kept = done(ledger.pages.keep(KeptText(text="long " * 400, page_bytes=1_000, labels=frozenset()), Caller()))
+    day_ago = update(KEPT_RESULTS).values(read_at=time.time() - 86_400)
+    done(store._database.run(lambda connection: connection.execute(day_ago)))
+    found = store.retain(NOTHING)
+    assert (found.runs, found.results, found.long_results) == (0, 0, 0)
     assert store.forget(before=time.time() + 60) == 0
+    assert ledger.pages.find(kept or "", Caller()) is not None
     done(ledger.release())
     assert store.retain(Retention(runs_days=AT_ONCE)).runs == 1
 
@@ -221,7 +226,7 @@ def test_a_damaged_run_is_named_and_the_others_go_on(store: Store, caplog: pytes
 def test_a_slice_is_bounded_by_its_time_its_rows_and_its_bytes(
     store: Store, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, sizes: list[int]
 ) -> None:
-    def forget_some(connection: Any, sealer: Any, run_ids: Any, *more: Any) -> int:
+    def forget_some(connection: Any, sealer: Any, run_ids: Any, *more: Any) -> list[str]:
         seen.append(len(run_ids))
         return original(connection, sealer, run_ids, *more)
 
@@ -245,7 +250,8 @@ def test_a_store_tells_its_space_and_gives_back_what_is_free(store: Store) -> No
         done(ledger.settle(step(), ToolResult(True, secrets.token_hex(50_000))))
         done(ledger.finish(()))
     full = store.space()
-    assert full.kinds["calls"] > 150_000
+    # PostgreSQL estimates what is free.
+    assert full.kinds["calls"] + full.free > 150_000
     assert full.bytes == sum(full.kinds.values()) + full.free
     assert store.retain(Retention(runs_days=AT_ONCE)).bytes > 150_000
     freed = store.compact()

@@ -24,6 +24,7 @@ from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.log.heads import HEAD, Head, before_first, chain_of, head_name, read_head, read_heads, sign_head
 from toolwire.journal.store import Store
+from toolwire.vocabulary.errors import ConfigurationError
 
 ON_A_SERVER = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 
@@ -114,9 +115,9 @@ def test_a_transaction_that_was_rolled_back_moves_no_head(store: Store) -> None:
     def fail(connection: Any) -> None:
         append(connection, database.sealer, [run_event(ledger.start, "resumed")])
         chains.write_rows(connection)
-        raise ValueError("no")
+        raise ConfigurationError("no")
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(ConfigurationError, match="no"):
         done(database.run(fail))
     done(ledger.finish([]))
     assert [row.status for row in store.log()] == ["started", "finished"]

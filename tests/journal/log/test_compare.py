@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from sqlalchemy import create_engine, text
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
-from toolwire.journal.ledger.compare import NAMED, keys_of, spans
+from toolwire.journal.ledger.compare import NAMED, find_missing, find_unlogged, keys_of, spans
 from toolwire.journal.log import chain, heads
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
@@ -160,7 +161,7 @@ def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store
     begun = head_of(url)
     done(other.finish([]))
     cut(url, begun)
-    assert store.verify().unlogged[1:] == ("run r_12 is finished, and started in the log",)
+    assert store.verify().unlogged[:-1] == ("run r_12 is finished, and started in the log",)
     change(url, "update runs set status = 'running' where run_id = 'r_12'")
     assert "run r_12 is finished, and started in the log" in store.verify().unlogged
 
@@ -219,6 +220,29 @@ def test_at_most_a_hundred_are_named(store: Store, url: str) -> None:
     done(ledger.finish([]))
     change(url, "DELETE FROM steps")
     assert len(store.verify().missing) == NAMED
+
+
+def test_runs_that_come_and_go_while_they_are_compared_are_no_faults(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.journal.ledger.compare._AT_ONCE", 2)
+    for number in range(20, 25):
+        ledger = started(store, f"r_{number}")
+        done(ledger.settle(step(f"r_{number}/1"), PAID))
+        done(ledger.finish([]))
+    database, reads = store._database, itertools.count()
+
+    def read(job: Any) -> Any:
+        found = database.read_one_state(job)
+        if next(reads) == 1:
+            store.forget(before=time.time() + 60)
+            done(started(store, "r_new").finish([]))
+        return found
+
+    assert find_missing(read) == ()
+    reads = itertools.count()
+    assert find_unlogged(read, database.sealer) == ()
+    assert store.verify().is_whole
 
 
 @pytest.mark.parametrize(

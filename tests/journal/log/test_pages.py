@@ -193,9 +193,7 @@ QUESTIONS: list[tuple[str, Callable[[Store], object]]] = [
     ("log_conversation", lambda store: store.log(LogFilter(conversation="c"), newest_first=True, limit=5)),
     ("log_run_id", lambda store: store.log(LogFilter(run_id="r"))),
     ("log_parent", lambda store: store.log_tree("r")),
-    ("log_run_id", lambda store: (store.tell({**EVENT, "is_once": True}), store.log_length())),
 ]
-EVENT = {"kind": "request", "at": 1.0, "run_id": "r", "subject": "s", "tool": "", "status": "asked", "entry": {}}
 
 
 @pytest.mark.parametrize(("index", "ask"), QUESTIONS, ids=[name for name, _ in QUESTIONS])

@@ -12,8 +12,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
-from toolwire.journal.database.failures import store_error
 from toolwire.journal.database.locks import lock_in_order
+from toolwire.journal.database.store_errors import store_error
 from toolwire.runtime.wakes import one_wake_for_each_loop
 from toolwire.vocabulary.errors import StoreUnavailable
 

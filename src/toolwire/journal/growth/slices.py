@@ -87,6 +87,7 @@ class Slices:
     def prune_log(self, wanted: PruneRequest) -> int:
         """Deletes rows of the log, and returns their number."""
         sealer, rest, dropped = self._database.sealer, wanted, 0
+        self._rows = FIRST_ROWS
         while rest is not None:
             found = self._do(partial(prune_slice, sealer=sealer, wanted=rest, at_once=self._rows), LOG_PRUNING)
             rest, dropped = found.rest, dropped + found.dropped
@@ -133,18 +134,19 @@ class Slices:
     def _forget_runs(self, before: float) -> PruneReport:
         report, sealer = PruneReport(), self._database.sealer
         for group in self._divide(self._find(before, has_results=False)):
-            ids = [run.run_id for run in group]
-            count = self._spare_damaged(
-                ids,
-                lambda some: self._do(lambda connection: forget(connection, sealer, some, before, self._now), KEPT),
+            found = self._spare_damaged(
+                [run.run_id for run in group],
+                lambda ids: self._do(lambda connection: forget(connection, sealer, ids, before, self._now), KEPT, *ids),
             )
-            report += PruneReport(runs=sum(count), bytes=sum(run.bytes for run in group))
+            gone = {run_id for ids in found for run_id in ids}
+            report += PruneReport(runs=len(gone), bytes=sum(run.bytes for run in group if run.run_id in gone))
         return report
 
     def _shorten_results(self, before: float) -> PruneReport:
         report = PruneReport()
         for group in self._divide(self._new_values(before)):
-            count = self._do(lambda connection, group=group: self._write(connection, group, before))
+            ids = tuple(dict.fromkeys(one.run_id for one in group))
+            count = self._do(lambda connection, group=group: self._write(connection, group, before), *ids)
             report += PruneReport(results=count, bytes=sum(one.bytes for one in group))
         return report
 
@@ -202,6 +204,8 @@ class Slices:
     def _divide(self, found: Iterable[Any]) -> Iterator[list[Any]]:
         """Divides rows into slices, by their number and their bytes."""
         group, size = list[Any](), 0
+        # What the rows of one kind take says nothing of those of another.
+        self._rows = FIRST_ROWS
         for one in found:
             group.append(one)
             size += one.bytes
@@ -270,6 +274,6 @@ def log_due(connection: Connection, before: float) -> PruneReport:
 def select_long_results(before: float) -> Any:
     """Returns the query for the long results of ended runs in which no model has read since that time."""
     columns = select(KEPT_RESULTS.c.result_id, KEPT_RESULTS.c.bytes)
-    ended = RUNS.c.status.in_(ENDED) & (RUNS.c.updated_at < before)
+    ended = RUNS.c.status.in_(ENDED) & (RUNS.c.updated_at < before) & (RUNS.c.owner == "")
     query = columns.join(RUNS, RUNS.c.run_id == KEPT_RESULTS.c.run_id).where(ended, KEPT_RESULTS.c.read_at < before)
     return query.order_by(KEPT_RESULTS.c.read_at)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, RUNS, STEPS, clear_text
 from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.log.chain import entry_of
+from toolwire.journal.log.checking import Read
 from toolwire.journal.log.heads import before_first, read_heads
 from toolwire.journal.log.redaction import redact
 
@@ -21,7 +23,7 @@ NAMED = 100
 """Missing runs and steps that are named: more than a person looks through."""
 
 _AT_ONCE = 500
-"""Number of steps in one query."""
+"""Number of steps, of runs and of rows in one query."""
 
 
 Span = str | list[Any]
@@ -55,26 +57,22 @@ def keys_of(spans: Iterable[Span]) -> Iterator[str]:
             yield from (f"{path}/{number}" for number in range(first, last + 1))
 
 
-def missing(connection: Connection) -> tuple[str, ...]:
-    """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
-    runs = {_log_text(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
-    # The log is signed, so no one without the key can say that a run was forgotten.
-    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten")
-    forgotten = set(connection.execute(said).scalars())
+def find_missing(read: Read[Any]) -> tuple[str, ...]:
+    """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`.
+
+    Each slice of the log is compared with the store as it is then, so runs may come and go meanwhile.
+    """
+    runs = read(_read_run_ids)
     found: dict[str, None] = {}
-    for run_id, keys in _read_mentions(connection, runs):
-        if run_id in forgotten:
-            continue
-        if run_id not in runs:
-            found[f"run {run_id}"] = None
-        there = _find_steps(connection, runs.get(run_id, run_id), keys)
-        found.update((f"step {key} of run {run_id}", None) for key in keys if key not in there)
+    mentions = _read_mentions(read, runs)
+    while some := list(islice(mentions, _AT_ONCE)):
+        found.update(dict.fromkeys(read(partial(_find_lost, mentions=some, runs=runs))))
         if len(found) >= NAMED:
             break
     return tuple(found)[:NAMED]
 
 
-def find_unlogged(connection: Connection, sealer: Sealer) -> tuple[str, ...]:
+def find_unlogged(read: Read[Any], sealer: Sealer) -> tuple[str, ...]:
     """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
 
     Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
@@ -82,11 +80,33 @@ def find_unlogged(connection: Connection, sealer: Sealer) -> tuple[str, ...]:
     under way or has crashed are not: a call's row follows its record in a later transaction, which a crash prevents.
     If the log was pruned, a run from before its latest pruned row may have had its rows pruned.
     """
-    last = _read_last_rows(connection)
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None and len(found) < NAMED:
+        page: _RunPage = read(partial(_compare_runs, sealer=sealer, after=after))
+        found += page.unlogged
+        after = page.last
+    return tuple(found[:NAMED])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RunPage:
+    """Some runs that were compared with the log."""
+
+    unlogged: list[str]
+    """What the log does not mention of them."""
+    last: str | None
+    """The last of them; None if no runs are left."""
+
+
+def _compare_runs(connection: Connection, sealer: Sealer, after: str) -> _RunPage:
+    ended = RUNS.c.outcome.is_not(None)
+    query = select(RUNS.c.run_id, RUNS.c.status, ended.label("has_outcome")).where(RUNS.c.run_id > after)
+    runs = connection.execute(query.order_by(RUNS.c.run_id).limit(_AT_ONCE)).all()
+    last = _read_last_rows(connection, [_log_text(run.run_id) for run in runs])
     begins = _read_begin(connection, sealer)
     found: list[str] = []
-    ended = RUNS.c.outcome.is_not(None)
-    for run in connection.execute(select(RUNS.c.run_id, RUNS.c.status, ended.label("has_outcome"))).all():
+    for run in runs:
         # The column of the status is not sealed.
         status = "finished" if run.has_outcome else run.status
         row = last.get(_log_text(run.run_id))
@@ -97,9 +117,7 @@ def find_unlogged(connection: Connection, sealer: Sealer) -> tuple[str, ...]:
             found.append(f"run {run.run_id} is {status}, and {row.status} in the log")
         else:
             found += _steps_not_in_log(connection, run.run_id, row.steps)
-        if len(found) >= NAMED:
-            break
-    return tuple(found[:NAMED])
+    return _RunPage(unlogged=found, last=runs[-1].run_id if len(runs) == _AT_ONCE else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +130,15 @@ class _RunRow:
     steps: list[Span] | None
 
 
-def _read_last_rows(connection: Connection) -> dict[str, _RunRow]:
-    """Returns the last row of each run."""
+def _read_last_rows(connection: Connection, run_ids: Sequence[str]) -> dict[str, _RunRow]:
+    """Returns the last row of each of these runs."""
     last: dict[str, _RunRow] = {}
-    for row in connection.execute(_RUN_ROWS):
+    query = select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)
+    for row in connection.execute(query.where(LOG.c.kind == "run", LOG.c.run_id.in_(run_ids))):
         entry = entry_of(row.entry) or {}
         lease = entry.get("lease")
-        place = (lease if isinstance(lease, int) else 0, row.status in _ENDS, row.seq)
-        # Runs of an older toolwire have no lease in their rows, and all of them are in chain 0.
-        place = place if place[0] else (0, False, row.seq)
+        # Rows of an older toolwire have no lease, and all of them are in chain 0.
+        place = (lease, row.status in _ENDS, row.seq) if isinstance(lease, int) and lease else (0, False, row.seq)
         if row.run_id not in last or place > last[row.run_id].place:
             last[row.run_id] = _RunRow(place=place, status=row.status, steps=entry.get("steps"))
     return last
@@ -167,35 +185,67 @@ _STATUSES: Mapping[str, tuple[str, ...]] = {
 with results counts as finished here, however it ended.
 """
 
-_RUN_ROWS = (
-    select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)
-    .where(LOG.c.kind == "run")
-    .execution_options(yield_per=_AT_ONCE)
-)
+
+def _read_run_ids(connection: Connection) -> dict[str, str]:
+    """Returns the ids of all runs, by the text that the log has for each."""
+    return {_log_text(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
 
 
-def _read_mentions(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yields runs with the keys of steps that the log mentions for them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mention:
+    """Steps that a row of the log mentions."""
+
+    run_id: str
+    """The run, as the log writes it."""
+    keys: Sequence[str]
+
+
+def _read_mentions(read: Read[Any], runs: Mapping[str, str]) -> Iterator[_Mention]:
     known = set(runs)
-    columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
-    query = select(*columns).where(LOG.c.kind == "run")
-    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as found:
-        for row in found:
-            known.add(row.run_id)
-            yield row.run_id, list(keys_of((entry_of(row.entry) or {}).get("steps", ())))
+    for row in _read_rows(read, LOG.c.kind == "run"):
+        known.add(row.run_id)
+        yield _Mention(run_id=row.run_id, keys=list(keys_of((entry_of(row.entry) or {}).get("steps", ()))))
     # A failed call may never have been on record: it was interrupted, or the run was full.
-    query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
-    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as found:
-        for row in found:
-            path, _, number = row.subject.rpartition("/")
-            if path != row.run_id or not number.isdecimal():
-                # A tool made this call through its context; the record of the tool's own call stands for it.
-                continue
-            parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
-            for run_id in (row.run_id, parent):
-                if run_id in known:
-                    yield run_id, [row.subject]
-                    break
+    for row in _read_rows(read, (LOG.c.kind == "call") & (LOG.c.status == "success")):
+        path, _, number = row.subject.rpartition("/")
+        if path != row.run_id or not number.isdecimal():
+            # A tool made this call through its context; the record of the tool's own call stands for it.
+            continue
+        parent = str((entry_of(row.entry) or {}).get("parent", "")).rpartition("/")[0]
+        for run_id in (row.run_id, parent):
+            if run_id in known:
+                yield _Mention(run_id=run_id, keys=[row.subject])
+                break
+
+
+def _read_rows(read: Read[Any], wanted: ColumnElement[bool]) -> Iterator[Any]:
+    """Returns the rows of all chains that fulfil a condition, read in slices."""
+    query = select(LOG.c.seq, LOG.c.run_id, LOG.c.subject, LOG.c.entry).where(wanted).order_by(LOG.c.seq)
+    rows, after = list[Any](), 0
+    while after == 0 or len(rows) == _AT_ONCE:
+        part = query.where(LOG.c.seq > after).limit(_AT_ONCE)
+        rows = read(lambda connection, part=part: connection.execute(part).all())
+        yield from rows
+        after = rows[-1].seq if rows else -1
+
+
+def _find_lost(connection: Connection, mentions: Sequence[_Mention], runs: Mapping[str, str]) -> list[str]:
+    """Returns the runs and steps among the mentioned ones that the store does not have."""
+    names = {mention.run_id: runs.get(mention.run_id, mention.run_id) for mention in mentions}
+    query = select(RUNS.c.run_id).where(RUNS.c.run_id.in_(set(names.values())))
+    there = set(connection.execute(query).scalars())
+    gone = [run_id for run_id, name in names.items() if name not in there]
+    # The log is signed, so no one without the key can say that a run was forgotten.
+    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten", LOG.c.run_id.in_(gone))
+    forgotten = set(connection.execute(said).scalars()) if gone else set[str]()
+    lost: list[str] = []
+    for mention in mentions:
+        if mention.run_id in forgotten:
+            continue
+        lost += [f"run {mention.run_id}"] if mention.run_id in gone else []
+        steps = _find_steps(connection, names[mention.run_id], mention.keys)
+        lost += [f"step {key} of run {mention.run_id}" for key in mention.keys if key not in steps]
+    return lost
 
 
 def _find_steps(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]:

@@ -68,8 +68,8 @@ def lock_ended(connection: Connection, run_ids: Sequence[str], before: float, no
     return [row for row in connection.execute(query) if not _is_held(row, now)]
 
 
-def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], before: float, now: float) -> int:
-    """Deletes those of the runs that ended before that time, and returns their number.
+def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], before: float, now: float) -> list[str]:
+    """Deletes those of the runs that ended before that time, and returns their ids.
 
     The log says which runs were forgotten, so that `verify` tells them from runs that are missing. A run in which a
     person chose to remember a rule is kept, because the rule stays in force.
@@ -79,7 +79,7 @@ def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], befor
     remembered = set(connection.execute(select(RULES.c.run_id).where(RULES.c.run_id.in_(run_ids))).scalars())
     rows = [row for row in lock_ended(connection, run_ids, before, now) if row.run_id not in remembered]
     if not rows:
-        return 0
+        return []
     ids = [row.run_id for row in rows]
     starts = [read_form(sealer.open(row.start, "runs", row.run_id, "start"), read_run) for row in rows]
     asked = select(REQUESTS.c.request_id).where(REQUESTS.c.run_id.in_(ids))
@@ -87,7 +87,7 @@ def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], befor
     for table in (REQUESTS, NOTES, STEPS, KEPT_RESULTS, VARIABLES, RUNS):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     append(connection, sealer, [run_event(start, "forgotten") for start in starts])
-    return len(rows)
+    return ids
 
 
 def _select_ended(*columns: Any, before: float) -> Select[*tuple[Any, ...]]:

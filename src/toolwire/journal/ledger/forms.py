@@ -298,7 +298,10 @@ def read_plain(kind: type[T], form: Mapping[str, Any]) -> T:
         ValueError: The form does not fit the dataclass.
     """
     names = _field_names(kind)
-    return _read_dataclass(kind, {name: untag(value) for name, value in form.items() if name in names})
+    values = {name: value for name, value in form.items() if name in names}
+    # Most fields are texts and numbers, which no tag stands around.
+    values.update({name: untag(value) for name, value in values.items() if type(value) in (dict, list)})
+    return _read_dataclass(kind, values)
 
 
 @cache

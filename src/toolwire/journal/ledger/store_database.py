@@ -13,12 +13,12 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.engine import FILE_GONE, engine_for_writes, file_of, make_engine, prepare
-from toolwire.journal.database.failures import translate_errors
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
 from toolwire.journal.database.schema import is_current, upgrade
 from toolwire.journal.database.sealing import Sealer, key_of
 from toolwire.journal.database.server_clock import ServerClock
+from toolwire.journal.database.store_errors import translate_errors
 from toolwire.journal.database.tables import META, OWNERS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer

@@ -71,9 +71,14 @@ def rule_event(run_id: str, rule_id: str, by: Decider, at: float) -> dict[str, A
     return _event("decision", at, run_id, rule_id, "", "rule_forgotten", entry, "", NOBODY)
 
 
-def run_event(run: RunStart, status: str, **entry: Any) -> dict[str, Any]:
-    """Returns the event of a run that started, resumed, was suspended or ended."""
+def run_event(run: RunStart, status: str, *, lease: int = 0, **entry: Any) -> dict[str, Any]:
+    """Returns the event of a run that started, resumed, was suspended or ended.
+
+    `lease` is the number of the run's lease. `verify` orders the rows of a run by it, since they may be in several
+    chains. It is 0 for a run that is gone.
+    """
     whose = (run.conversation, run.caller)
+    entry = {"lease": lease, **entry} if lease else entry
     return _event("run", time.time(), run.run_id, run.run_id, "", status, _plain_entry(entry), *whose)
 
 

@@ -113,7 +113,7 @@ class Tail:
 
 
 class Follower:
-    """The place of one reader in the log, and what it wants to see."""
+    """One reader of the log: its place there, and its filter."""
 
     def __init__(
         self, tail: Tail, read: Read[Any], seen: Cursor, wanted: LogFilter, wake: Callable[[], object]

@@ -73,7 +73,7 @@ class LogRow:
 
 
 class LogPage(Page[LogRow]):
-    """Rows of the log, with what the list leaves out.
+    """Rows of the log. The list says if rows are left out.
 
     Attributes:
         more: True if the limit left rows out.
@@ -167,7 +167,7 @@ def page(
 
 def unseen(connection: Connection, seen: Cursor, wanted: LogFilter, limit: int) -> list[LogRow]:
     """Returns the next rows up to `seen.end` that its reader has not seen, by time."""
-    # Of a list's reader many rows may be left, which the index of times has in order. Few came since a follower's row.
+    # A list may have many rows left, which the index of times has in order. Few rows came since a follower's row.
     number = LOG.c.seq if seen.begin else LOG.c.seq + 0
     ranges = [_between(number, chain, seen.begin, seq) for chain, seq in seen.end.items()]
     if not ranges:
