@@ -144,11 +144,12 @@ class Writer:
         """Waits for work and takes a batch of it; nothing when the writer is closed and all work is written."""
         with self._changed:
             self._is_writing = False
+            # With those that came meanwhile. One caller alone comes after its commit, and waits for nobody.
+            self._expected = min(BATCH_LIMIT, self._expected + self._awaited)
             while not self._waiting:
                 if self._is_closed:
                     return ()
                 self._changed.wait()
-            self._expected = min(BATCH_LIMIT, self._expected + self._awaited)
             if self._awaited:
                 self._gather()
             else:
