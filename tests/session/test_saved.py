@@ -70,8 +70,7 @@ TESTED: dict[str, dict[str, End]] = {
     "0009": OUTCOMES,
     "0010": OUTCOMES,
     "0011": OUTCOMES,
-    "0016": OUTCOMES,
-    "0017": OUTCOMES,
+    "0012": OUTCOMES,
 }
 """The outcomes of each schema. No schema since the first has changed one."""
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]
