@@ -93,7 +93,7 @@ def _reads(store: Store) -> Iterator[Callable[[], Any]]:
     yield partial(store.decisions_with_rules, "r", caller=Caller())
     yield store.log
     yield partial(store.log, LogFilter(text="price"))
-    yield partial(store.log, LogFilter(after=1), limit=3)
+    yield partial(store.log, limit=3, newest_first=True)
     yield store.stats
     yield store.conversations
     yield store.verify

@@ -109,7 +109,7 @@ async def test_a_call_whose_row_was_lost_is_logged_at_the_next_resume(
     """An older toolwire wrote the row in a later transaction, and its process died in between."""
     till, rows = Till(), RunLedger._end_rows
     with monkeypatch.context() as dying:
-        dying.setattr(RunLedger, "_end_rows", lambda ledger, *step: rows(ledger, *step[:-1], None))
+        dying.setattr(RunLedger, "_end_rows", lambda ledger, kept, end, place, _: rows(ledger, kept, end, place, None))
         dying.setattr(Store, "tell", lambda *_: None)
         turn = await till.session(store).turn(THREE_CALLS)
     assert turn.suspended is not None
@@ -229,6 +229,40 @@ def test_a_short_text_is_looked_for_in_the_newest_rows(store: Store, monkeypatch
     assert [row.subject for row in store.log(LogFilter(text="99"))] == ["r/99"]
     assert store.log(LogFilter(text="42")) == []
     assert [row.subject for row in store.log(LogFilter(text="m42"))] == ["r/42"]
+
+
+@pytest.mark.usefixtures("is_new")
+def test_a_search_does_not_wait_for_the_first_index_and_says_how_much_it_searched(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, may_begin = LogFilter(text="m42"), threading.Event()
+    monkeypatch.setattr(text_search, "SCANNED", 10)
+    go = text_search.TextIndex._go  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(text_search.TextIndex, "_go", lambda index: (may_begin.wait(PATIENCE_S), go(index)))
+    logged_calls(store)
+    monkeypatch.setattr(text_search, "UNINDEXED", 100)
+    store.log(wanted)
+    monkeypatch.setattr(text_search, "UNINDEXED", 99)
+    assert not is_indexed(store)
+    found = store.log(wanted)
+    assert (list(found), found.searched) == ([], 0.1 if store.url.startswith("sqlite") else 0.0)
+    may_begin.set()
+    assert store.log_length(wanted) == 1
+    found = store.log(wanted)
+    assert ([row.subject for row in found], found.searched) == (["r/42"], 1.0)
+
+
+@pytest.mark.usefixtures("is_new")
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_an_index_that_a_process_left_half_made_is_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, left = LogFilter(text="m42"), "indisvalid = false WHERE indexrelid = 'log_text'::regclass"
+    monkeypatch.setattr(text_search, "UNINDEXED", 20)
+    logged_calls(store)
+    assert (store.log_length(wanted), is_indexed(store)) == (1, True)
+    leave = text(f"UPDATE pg_index SET {left}")
+    done(store._database.run(lambda connection: connection.execute(leave)))  # pyright: ignore[reportPrivateUsage]
+    assert not is_indexed(store)
+    assert (store.log_length(wanted), is_indexed(store)) == (1, True)
 
 
 @pytest.mark.usefixtures("is_new")

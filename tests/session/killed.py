@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from tests.session.till import calls, program
 from toolwire import ApprovalRequest, CallContext, Decision, Session, ToolSpec, Turn
+from toolwire.journal.database.work import Work
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
@@ -76,7 +77,7 @@ def go(attempt: Attempt, answer: Any) -> None:
     tools = _tools(Path(attempt.effects), moments)
     with Store.open(attempt.url, key=KEY) as store:
         session = Session(tools, protocol="attp" if attempt.is_program else "openai", store=store, approver=_approver)
-        _announce(store, answer)
+        _announce(answer)
         if attempt.run_id:
             turn = asyncio.run(session.resume(attempt.run_id))
         else:
@@ -168,16 +169,17 @@ def damage(effects: list[dict[str, Any]], end: dict[str, Any], *, is_program: bo
     return Damage(lost=lost, hidden=hidden, doubled=doubled, doubts=doubts, doubted_and_done=doubted_and_done)
 
 
-def _announce(store: Store, answer: Any) -> None:
-    """Tells the id of a new run before anything of it is written: the process that kills this one must know the id."""
-    start = store.start
+def _announce(answer: Any) -> None:
+    """Tells the id of a new run when its start is durable: nothing of it has run until then."""
+    write = RunLedger._send
 
-    @wraps(start)
-    def started(run: Any) -> Any:
-        answer.send(run.run_id)
-        return start(run)
+    @wraps(write)
+    def send(ledger: RunLedger, work: Work) -> None:
+        if ledger._opening is not None and ledger._started is not None:
+            ledger._started.add_done_callback(lambda _: answer.send(ledger.run_id))
+        write(ledger, work)
 
-    store.start = started  # type: ignore[method-assign]
+    RunLedger._send = send  # type: ignore[method-assign]
 
 
 def _approver(request: ApprovalRequest) -> Decision:
@@ -236,7 +238,7 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
 
 def watch(moments: Moments) -> None:
     """Makes moments of each thing that is asked of the ledger: before it, once it is under way, once it is durable."""
-    for name in ("ask", "decide", "begin", "settle", "finish", "suspend", "release"):
+    for name in ("ask", "decide", "begin", "settle", "settle_with_end", "finish", "suspend", "release"):
         setattr(RunLedger, name, _watched(getattr(RunLedger, name), moments))
 
 
@@ -244,10 +246,11 @@ def _watched(method: Callable[..., Any], moments: Moments) -> Callable[..., Any]
     @wraps(method)
     def watched(*given: Any, **more: Any) -> Any:
         moments.passed()
-        future = cast("Future[Any]", method(*given, **more))
+        found = method(*given, **more)
         moments.passed()
-        future.add_done_callback(lambda _: moments.passed())
-        return future
+        if isinstance(found, Future):
+            cast("Future[Any]", found).add_done_callback(lambda _: moments.passed())
+        return found
 
     return watched
 

@@ -17,7 +17,7 @@ from tests.journal.conftest import opened as opened
 from tests.journal.conftest import server as server
 from tests.journal.conftest import store as store
 from tests.journal.conftest import url as url
-from tests.journal.world import done, run_start
+from tests.journal.world import done, on_record, run_start
 from tests.patience import PATIENCE_S
 from tests.session.kept_results import ADA, LIMIT_BYTES, LINES, registry, session
 from tests.session.till import calls
@@ -41,7 +41,7 @@ def page(of: Session, id: str, offset: int = LIMIT_BYTES) -> ToolResult:
 
 
 def pages_of(store: Store, conversation: str = "c-17") -> KeptResults:
-    return done(store.start(run_start(conversation=conversation, caller=ADA))).pages
+    return on_record(store, run_start(conversation=conversation, caller=ADA)).pages
 
 
 def keep(pages: KeptResults, kept: KeptText = PAGE) -> str:

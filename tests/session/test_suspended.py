@@ -159,10 +159,11 @@ async def test_a_call_that_a_crash_cut_off_is_not_run_again_unasked() -> None:
     store.decide(waiting(turn)[0].id, Decision(verdict="approve"))
 
     # The process dies after the effect and before its record.
-    settle, run.settle = run.settle, lambda step, result: (_ for _ in ()).throw(MemoryError())  # type: ignore[method-assign]
+    settle = run.settle_with_end
+    run.settle_with_end = lambda *step: (_ for _ in ()).throw(MemoryError())  # type: ignore[method-assign]
     with pytest.raises(MemoryError):
         await till.session(store).resume(run.run_id)
-    run.settle = settle  # type: ignore[method-assign]
+    run.settle_with_end = settle  # type: ignore[method-assign]
     again = await till.session(store).resume(run.run_id)
     (request,) = waiting(again)
     assert (till.paid, request.attempt) == ([5], 2)

@@ -111,12 +111,13 @@ def _noting(store: Store, found: Counts, monkeypatch: pytest.MonkeyPatch) -> Ite
             watched.setattr(psycopg.Cursor, "execute", note)
             yield
         return
-    writing = database.run(lambda connection: connection.connection.dbapi_connection).result(PATIENCE_S)
+    writing: Any = database.run(lambda connection: connection.connection.dbapi_connection).result(PATIENCE_S)
     reading: Any = database.read(lambda connection: connection.connection.dbapi_connection)
-    for driver in (writing, reading):
+    drivers: list[Any] = [writing, reading]
+    for driver in drivers:
         driver.set_trace_callback(found.note)
     yield
-    for driver in (writing, reading):
+    for driver in drivers:
         driver.set_trace_callback(None)
 
 

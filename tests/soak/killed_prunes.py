@@ -20,7 +20,7 @@ from sqlalchemy import update
 
 from tests.forks import forked
 from tests.journal.postgres import running
-from tests.journal.world import done, request, run_start, step
+from tests.journal.world import done, on_record, request, run_start, step
 from tests.patience import PATIENCE_S
 from tests.session.killed import KEY
 from toolwire import Retention, ToolResult
@@ -63,7 +63,7 @@ def build(store: Store, count: int) -> World:
         world.runs[age] = [_write_run(store, days) for _ in range(count)]
         for run_id in world.runs[age]:
             world.texts[run_id] = _texts(store, run_id)
-    waits = done(store.start(run_start()))
+    waits = on_record(store, run_start())
     done(waits.ask(request(waits)))
     done(waits.suspend())
     world.waiting = waits.run_id
@@ -73,7 +73,7 @@ def build(store: Store, count: int) -> World:
 
 
 def _write_run(store: Store, days: float) -> str:
-    ledger = done(store.start(run_start()))
+    ledger = on_record(store, run_start())
     key = f"{ledger.run_id}/1"
     inner = ToolResult(True, {"value": LARGE}, metadata={"of": "a tool"})
     told = ToolResult(True, {"value": LARGE}, content=[{"type": "text", "text": f"told {key}"}])

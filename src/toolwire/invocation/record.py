@@ -98,9 +98,7 @@ def in_doubt(call: ToolCall, why: str, doubt: InDoubtStep, data: Mapping[str, An
     )
 
 
-def begin(
-    prepared: Prepared, step: Step, scope: Scope, ledger: Ledger
-) -> Future[float | ToolResult] | Future[None] | ToolResult | None:
+def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[Any] | ToolResult | None:
     """Records the start of the call before it runs, and gives the start time, or a result if it must not run.
 
     None: its start needs no record, and that of its run is on record.

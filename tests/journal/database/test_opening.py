@@ -19,6 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from benchmarks.kills import in_child
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from tests.journal.world import done, started
 from tests.patience import PATIENCE_S
@@ -268,3 +269,17 @@ def test_closing_a_store_that_a_forked_child_never_used_opens_nothing_there(tmp_
     store.close()
     """
     assert output_of(script) == "0 []\n"
+
+
+def test_no_connection_makes_a_file_in_the_place_of_one_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "runs #1?.db"
+    with Store.open(f"sqlite:///{str(path).replace('?', '%3F')}") as store:
+        place = Path(str(store._database._engine.url.database))
+        store._database._engine.dispose()
+        moved = place.rename(tmp_path / "moved.db")
+        with pytest.raises(OperationalError, match="unable to open database file"):
+            store._database._engine.connect()
+        assert not place.exists()
+        # The control: it is used on when it is back.
+        moved.rename(place)
+        assert store.runs() == []

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.journal.postgres import Server
-from tests.journal.world import done, request, run_start, started
+from tests.journal.world import done, request, started
 from toolwire import Store
 from toolwire.journal.database import server_clock
 from toolwire.journal.database.location import LEASE_S, location_of
@@ -70,7 +70,7 @@ def test_a_host_whose_clock_is_behind_holds_its_run_until_its_lease_ends(
 ) -> None:
     behind = on_another_host(server_url, monkeypatch, ahead_s=-APART_S, has_server_clock=is_on)
     with Store.open(server_url, key=bytes(32)) as store, behind as far:
-        ledger = done(far.start(run_start()))
+        ledger = started(far)
         with monkeypatch.context() as here:
             here.setattr(leases, "this_host", lambda: "near boot names")
             assert store.run(ledger.run_id).is_held is is_on
@@ -120,11 +120,11 @@ def test_the_clock_of_a_store_is_its_servers_and_a_renewal_measures_it_again(url
         assert abs(clock() - time.time()) < 5
 
 
-def test_a_turn_pays_no_statement_for_the_clock(url: str) -> None:
+def test_a_turn_pays_no_statement_for_the_clock(server_url: str) -> None:
     from sqlalchemy import event
 
     asked = list[str]()
-    with Store.open(url) as store:
+    with Store.open(server_url, key=bytes(32)) as store:
 
         def note(_: Any, __: Any, statement: str, *___: Any) -> None:
             asked.append(statement)

@@ -221,7 +221,7 @@ def test_a_damaged_run_is_named_and_the_others_go_on(store: Store, caplog: pytes
 
 @pytest.mark.parametrize(
     ("limit", "value", "sizes"),
-    [("SLICE_S", 60.0, [20, 20]), ("SLICE_S", 0.0, [20, *[1] * 20]), ("SLICE_BYTES", 1, [1] * 40)],
+    [("SLICE_S", 60.0, [20, 20]), ("SLICE_S", 0.0, [20, 10, 10]), ("SLICE_BYTES", 1, [1] * 40)],
 )
 def test_a_slice_is_bounded_by_its_time_its_rows_and_its_bytes(
     store: Store, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, sizes: list[int]

@@ -6,9 +6,10 @@ PostgreSQL is behind a network that may fail or hang: every wait for the server 
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Generator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,12 @@ def make_engine(location: Location) -> Engine:
 
 
 def _sqlite(location: Location, **pool: Any) -> Engine:
-    arguments = {"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False}
-    engine = create_engine(location.url, connect_args=arguments, **pool)
+    # Connecting makes no file: not in the place of one that was deleted or moved either.
+    place = ":memory:" if location.path is None else f"{location.path.as_uri()}?mode=rw"
+    connect_to_place = partial(
+        sqlite3.connect, place, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    engine = create_engine(location.url, creator=connect_to_place, **pool)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine

@@ -36,6 +36,9 @@ PAUSE_S = 0.002
 FIRST_ROWS = 20
 """Rows or runs of the first slice. Later slices have as many as `SLICE_S` allows."""
 
+LEAST_ROWS = 10
+"""Rows or runs of a slice at least: its statements alone take as long as 30 runs."""
+
 MOST_ROWS = 2_000
 """Rows of a slice at most: the next one may be slower by any factor."""
 
@@ -126,7 +129,7 @@ class Slices:
 
         answer = database.run(renew_and_do, locks=locks).result()
         # Without its commit, which takes as long for one row as for many on a slow disk.
-        self._rows = max(1, min(MOST_ROWS, int(self._rows * min(2.0, SLICE_S / worked))))
+        self._rows = min(MOST_ROWS, max(LEAST_ROWS, int(self._rows * min(2.0, SLICE_S / worked))))
         # As long as the slice took with its commit, so that half of the time at least is left to others.
         database.closing.wait(max(time.monotonic() - began, PAUSE_S))
         return answer

@@ -214,7 +214,7 @@ def give_up(connection: Connection, lease: Lease) -> None:
 
 def leases_of(connection: Connection, owner: Owner) -> list[Lease]:
     """Returns the leases of the runs that the owner has by the database."""
-    query = select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease).where(RUNS.c.owner == str(owner))
+    query = select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease).where(RUNS.c.owner == str(owner), IS_HELD)
     return [Lease(run_id=row.run_id, owner=row.owner, number=row.lease) for row in connection.execute(query)]
 
 

@@ -260,7 +260,6 @@ class Database:
         A release may have failed, or a commit may not have said whether it was made.
         """
         what = f"the store {self.location.shown} could not be used"
-        # Else a connection could make a new file in its place.
         self._require_file(what)
         with translate_errors(what):
             self._renew_and_release()
