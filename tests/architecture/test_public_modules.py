@@ -210,6 +210,7 @@ TESTING = [
     "AnswerError",
     "ApproverFails",
     "Described",
+    "EndedCall",
     "Flag",
     "InDoubtStep",
     "KeptText",

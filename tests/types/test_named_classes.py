@@ -51,7 +51,6 @@ SPOKEN = ("__init__", "__call__", "__iter__", "__aiter__", "__anext__", "__await
 """Methods with two underscores that users reach by writing something else."""
 OWN = {
     "BackgroundCall.go",
-    "ExecutionLog.ended",
     "MCPClient.offers",
     "MCPClientBase.offers",
     "Policy.index",

@@ -2,6 +2,7 @@
 
 from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.log.memory_log import EndedCall
 from toolwire.journal.run import RunStart
 from toolwire.permission.check import Described
 from toolwire.sandbox.answers import Answer, AnswerError, Replay
@@ -26,6 +27,7 @@ __all__ = [
     "AnswerError",
     "ApproverFails",
     "Described",
+    "EndedCall",
     "Flag",
     "InDoubtStep",
     "KeptText",

@@ -230,7 +230,7 @@ def test_a_run_that_asks_for_another_call_is_stopped_for_good(
     assert store.rows(RUNS)[1]["status"] == "running"
     assert run_row(store) == touched(3, status="diverged")
     (logged,) = store.log("kind", "status", "run_id", "entry", "conversation")
-    assert logged == ("run", "diverged", "r_1", '{"step":"r_1/1"}', "c_1")
+    assert logged == ("run", "diverged", "r_1", '{"lease":1,"step":"r_1/1"}', "c_1")
 
 
 def test_a_run_is_stopped_by_its_first_divergence(store: InMemory) -> None:
@@ -623,7 +623,7 @@ def test_a_finished_run_is_recorded_and_released(store: InMemory) -> None:
         "run",
         "r_1",
         "finished",
-        '{"steps":[["r_1",1,1]]}',
+        '{"lease":1,"steps":[["r_1",1,1]]}',
         "c_1",
     )
     (conversation,) = store.rows(CONVERSATIONS)
@@ -674,7 +674,7 @@ def test_a_run_that_waits_is_recorded_and_released(store: InMemory) -> None:
     assert (suspended.key, head) == (SEALER.wire_key, 1)
     assert run_row(store) == touched(6, status="suspended", owner="")
     assert (ledger.status, ledger.rev) == ("suspended", 6)
-    assert store.log("status", "entry")[-1] == ("suspended", '{"steps":[["r_1",1,1]]}')
+    assert store.log("status", "entry")[-1] == ("suspended", '{"lease":1,"steps":[["r_1",1,1]]}')
     state = state_of(SEALER, "c_1", store.rows(CONVERSATIONS)[0]["state"])
     assert (state.taints, state.urls) == ({"untrusted"}, ("u_2",))
 

@@ -30,7 +30,7 @@ Render = Callable[..., Awaitable[Fetched | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class WebPage:
     """The text of a page."""
 
     url: str
@@ -55,10 +55,10 @@ class Pages:
         self._transport = GuardedTransport(allow=allowed)
         self._clock = clock
         self._lock = threading.Lock()
-        self._pages: OrderedDict[tuple[str, bool], tuple[float, Page]] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, bool], tuple[float, WebPage]] = OrderedDict()
         self._size = 0
 
-    async def get(self, url: str, render: Render | None = None) -> Page:
+    async def get(self, url: str, render: Render | None = None) -> WebPage:
         """Returns the page of a URL, which may be up to a quarter of an hour old. With `render` a browser runs its
         scripts first; content that a browser does not render is fetched.
 
@@ -82,7 +82,7 @@ class Pages:
         self._keep(key, page)
         return page
 
-    def _recall(self, key: tuple[str, bool]) -> Page | None:
+    def _recall(self, key: tuple[str, bool]) -> WebPage | None:
         with self._lock:
             kept = self._pages.get(key)
             if kept is None:
@@ -94,7 +94,7 @@ class Pages:
             self._pages.move_to_end(key)
             return page
 
-    def _keep(self, key: tuple[str, bool], page: Page) -> None:
+    def _keep(self, key: tuple[str, bool], page: WebPage) -> None:
         with self._lock:
             if key in self._pages:
                 self._drop(key)
@@ -112,7 +112,7 @@ _NO_TEXT = "the page has no text: it may be made by JavaScript, which render=tru
 _NO_TEXT_RENDERED = "the page has no text, also after its JavaScript: it may be made of images"
 
 
-def _page_size(page: Page) -> int:
+def _page_size(page: WebPage) -> int:
     return len(page.text.encode()) + len(page.title.encode())
 
 
@@ -123,7 +123,7 @@ def _status(status: int) -> str:
         return str(status)
 
 
-def _page(found: Fetched) -> Page:
+def _page(found: Fetched) -> WebPage:
     is_pdf = found.content_type == "application/pdf" or found.body.startswith(b"%PDF-")
     if is_pdf or found.content_type in HTML:
         kind = "pdf" if is_pdf else "html"
@@ -131,7 +131,7 @@ def _page(found: Fetched) -> Page:
     else:
         text = found.body.decode(found.charset or "utf-8-sig", errors="replace")
         read = PageText(title="", text=outside_text(text, TEXT_LIMIT), is_whole=len(text) < TEXT_LIMIT)
-    return Page(
+    return WebPage(
         url=outside_text(found.url, URL_LIMIT),
         title=read.title,
         content_type=outside_text(found.content_type, CONTENT_TYPE_LIMIT),

@@ -15,7 +15,7 @@ from toolwire.vocabulary.machine import system
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.builtin.web.page_cache import Page, Render
+    from toolwire.builtin.web.page_cache import Render, WebPage
 
 DEFAULT_CHARS = 50_000
 """Characters of a page that a call returns by default: about 12,000 tokens, a long article."""
@@ -126,7 +126,7 @@ def _renderer() -> Render:
     return render
 
 
-def _page_text(page: Page, max_chars: int) -> str:
+def _page_text(page: WebPage, max_chars: int) -> str:
     """Returns the text for the model. A note on what is left out stands first: a long result is cut at its end."""
     lines = [page.title] if page.title else []
     lines.append(page.url)

@@ -84,9 +84,12 @@ def takeover_failure(run_id: str) -> ToolResult:
 
 def stop_failure(step: Step, why: str, *, is_again: bool) -> ToolResult:
     """Returns the failure for a step that does not begin, because the run was stopped. `is_again`: it began before."""
+    message = f"{step.tool!r} was not run: {why}."
+    if is_again:
+        message = f"{step.tool!r} began before and was not run again: {why}."
     return ToolResult.failed(
         "unknown_outcome" if is_again else "interrupted",
-        f"{step.tool!r} was not run{' again' if is_again else ''}: {why}.",
+        message,
         hint="Make no more calls; tell the user.",
         data=stop_facts(is_started=is_again, may_repeat=not is_again),
     )

@@ -4,6 +4,9 @@ It implements `Ledger` of `invocation.ports.ports`. Records are also in memory; 
 database decides.
 """
 
+# Over 500 lines: all records of a run go through one queue, behind its start and with its lease, and no part of that
+# stands alone.
+
 from __future__ import annotations
 
 import logging

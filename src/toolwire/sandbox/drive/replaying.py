@@ -37,7 +37,7 @@ class Diverged(Exception):
     """The program does not repeat the recorded steps. The text names the step."""
 
 
-class Waiting(NamedTuple):
+class WaitTime(NamedTuple):
     """The program cannot go on by itself."""
 
     since: float
@@ -71,7 +71,7 @@ class Replaying:
         self._elapsed_s = max((one.elapsed_s for one in replay.recorded), default=0.0)
         self._recorded_s = self._elapsed_s
         self._offset = max((one.at - one.elapsed_s for one in answered), default=replay.started_at)
-        self._waiting: Waiting | None = None
+        self._waiting: WaitTime | None = None
         self._lock = threading.RLock()
 
     @property
@@ -224,7 +224,7 @@ class Replaying:
                 raise self._missing(len(self._records) + 1, "ended")
 
     def _wait(self, now: float, until_s: float | None) -> None:
-        self._waiting = Waiting(now, until_s)
+        self._waiting = WaitTime(now, until_s)
 
     def _advance(self, now: float) -> float:
         """Advances and returns the program's time: it moves while the program waits, and stands still while it
