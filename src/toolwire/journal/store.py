@@ -113,25 +113,11 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         store = cls(location, key, default_runtime())
         if location.is_memory:
             store._memory = store._open()
-        store._refuse_other_values(location, retention)
+        _refuse_other_settings(store._database, location, retention)
         # From here on, so that a refused opening prunes nothing.
         store._retention = retention
         store._database.handles.add(store)
         return store
-
-    def _refuse_other_values(self, location: Location, retention: Retention | None) -> None:
-        """Raises `ConfigurationError` if this process has the store open with other values."""
-        if (found := self._database.location) != location:
-            raise ConfigurationError(
-                f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size}, "
-                f"lease_s={found.lease_s:g} in this process: open it with these values, or pass the store that is open"
-            )
-        pruner: Pruner | None = self._database.pruner
-        if pruner is not None and retention not in (None, pruner.retention):
-            raise ConfigurationError(
-                f"the store {location.shown} is open with {pruner.retention} in this process: open it with this one, "
-                "or without one"
-            )
 
     @classmethod
     async def aopen(
@@ -359,3 +345,22 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
             if database.pruner is None and retention != Retention():
                 keep_first_retention(database, retention)
                 database.pruner = Pruner(database, retention)
+
+
+def _refuse_other_settings(database: Database, location: Location, retention: Retention | None) -> None:
+    """Refuses an opening with other settings than those with which this process has the database open.
+
+    Raises:
+        ConfigurationError: A setting differs.
+    """
+    found, pruner = database.location, cast("Pruner | None", database.pruner)
+    if found != location:
+        raise ConfigurationError(
+            f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size}, "
+            f"lease_s={found.lease_s:g} in this process: open it with these values, or pass the store that is open"
+        )
+    if pruner is not None and retention not in (None, pruner.retention):
+        raise ConfigurationError(
+            f"the store {location.shown} is open with {pruner.retention} in this process: open it with this one, or "
+            "without one"
+        )

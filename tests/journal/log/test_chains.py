@@ -24,7 +24,7 @@ from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.log.heads import HEAD, Head, before_first, chain_of, head_name, read_head, read_heads, sign_head
 from toolwire.journal.store import Store
-from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
 ON_A_SERVER = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 
@@ -287,3 +287,20 @@ def test_a_log_that_grows_and_is_pruned_while_it_is_checked_is_whole(
     assert [done_rows for done_rows, _ in reports] == sorted(done_rows for done_rows, _ in reports)
     # Two rows before the prune, and those that it left.
     assert (check.rows, set(free) <= {0}) == (2 + 6, True)
+
+
+@ON_A_SERVER
+def test_a_process_of_an_older_version_signs_no_head_that_forgets_the_chains(store: Store) -> None:
+    started(store)
+    database = store._database
+    # What an older toolwire writes after its rows: a head with the fields of the first schema.
+    older = sign_head(database.sealer, Head(seq=7))
+    write = update(META).where(META.c.name == HEAD).values(value=older)
+    with pytest.raises(StoreUnavailable, match="a newer toolwire upgraded this store: start this process again"):
+        database.run(lambda connection: connection.execute(write) and None).result()
+    assert store.verify().is_whole
+    database.run(
+        lambda connection: connection.exec_driver_sql("DROP TRIGGER meta_keep_chains ON meta") and None
+    ).result()
+    database.run(lambda connection: connection.execute(write) and None).result()
+    assert not store.verify().is_whole

@@ -16,6 +16,21 @@ depends_on = None
 NUMBER: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
+# A process of an older toolwire may still have the store open. It would take the head that names chains for a broken
+# one, and sign another.
+KEEP_CHAINS = """
+CREATE FUNCTION toolwire_keep_chains() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF position('"chains"' IN convert_from(OLD.value, 'UTF8')) > 0
+        AND position('"chains"' IN convert_from(NEW.value, 'UTF8')) = 0
+    THEN
+        RAISE EXCEPTION 'a newer toolwire upgraded this store: start this process again with that version';
+    END IF;
+    RETURN NEW;
+END $$
+"""
+
+
 def upgrade() -> None:
     """Replaces indexes, and adds columns that older rows leave empty. The log of an older store is chain 0."""
     op.add_column("runs", sa.Column("tools", sa.Text))
@@ -41,3 +56,9 @@ def upgrade() -> None:
     ):
         where = sa.text(written)
         op.create_index(name, table, columns, sqlite_where=where, postgresql_where=where)
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(KEEP_CHAINS)
+        op.execute(
+            "CREATE TRIGGER meta_keep_chains BEFORE UPDATE ON meta FOR EACH ROW WHEN (OLD.name = 'log_head')"
+            " EXECUTE FUNCTION toolwire_keep_chains()"
+        )
