@@ -29,6 +29,8 @@ async def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
     exec(compile(BLOCKS[2], "docs/approvals.md", "exec"), names)
     turn = await names["session"].turn(XML.format(5) + XML.format(6))
     assert len(turn.suspended.pending) == 2
+    exec(compile(BLOCKS[6], "docs/approvals.md", "exec"), names)
+    assert names["waiting_tools"]() == {"pay"}
     text = await names["decide"](turn.suspended.run_id)
     assert re.findall(r"paid \d to Ada", text) == ["paid 5 to Ada", "paid 6 to Ada"]
     names["store"].close()
@@ -37,8 +39,8 @@ async def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_approver_on_the_page_passes_the_kit() -> None:
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile(BLOCKS[0], "docs/approvals.md", "exec"), names)
-    exec(compile(BLOCKS[6], "docs/approvals.md", "exec"), names)
-    assert len(BLOCKS) == 7
+    exec(compile(BLOCKS[7], "docs/approvals.md", "exec"), names)
+    assert len(BLOCKS) == 8
 
 
 async def test_the_tools_on_the_page_are_sent_with_a_key_and_found_by_it() -> None:

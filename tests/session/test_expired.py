@@ -98,10 +98,11 @@ async def test_a_call_in_doubt_whose_request_expired_is_not_said_to_have_never_r
     run = store.kept[turn.suspended.run_id]
     store.decide(turn.suspended.pending[0].id, Decision(verdict="approve"))
     # The process dies after the effect and before its record.
-    settle, run.settle = run.settle, lambda step, result: (_ for _ in ()).throw(MemoryError())  # type: ignore[method-assign]
+    settle = run.settle_with_end
+    run.settle_with_end = lambda *_: (_ for _ in ()).throw(MemoryError())  # type: ignore[method-assign]
     with pytest.raises(MemoryError):
         await till.session(store).resume(run.run_id)
-    run.settle = settle  # type: ignore[method-assign]
+    run.settle_with_end = settle  # type: ignore[method-assign]
     assert (await till.session(store).resume(run.run_id)).suspended is not None
     later(REQUEST_LIFE_S + 60)
     ended = await till.session(store).resume(run.run_id)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from toolwire.session.runs.kept_reply import reply_form, reply_of
 
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, program
 from toolwire import CallContext, Session, ToolRegistry, Turn
+from toolwire.journal.kept_reply import reply_form, reply_of
 from toolwire.session.runs.resume import RunStore
 from toolwire.testing import MemoryStore
 

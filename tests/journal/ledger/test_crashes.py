@@ -211,14 +211,14 @@ def test_a_write_that_fails_fails_alone(store: Store) -> None:
     database = store._database
 
     def broken(connection: object) -> None:
-        raise ValueError("broken")
+        raise RuntimeError("broken")
 
     ledger = started(store)
     futures = [ledger.settle(step_number(number), PAID) for number in range(50)]
     failing = [database.run(broken) for _ in range(3)]
     futures += [ledger.settle(step_number(number), PAID) for number in range(50, 100)]
     for future in failing:
-        with pytest.raises(ValueError, match="broken"):
+        with pytest.raises(RuntimeError, match="broken"):
             done(future)
     assert [done(future) for future in futures] == [PAID] * 100
     assert store.runs()[0].steps == 100

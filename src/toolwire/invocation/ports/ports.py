@@ -226,7 +226,7 @@ class Ports(Protocol):
         """Waits for this many seconds."""
         ...
 
-    async def wait_for(self, future: Future[T]) -> T:
+    def wait_for(self, future: Future[T]) -> Coroutine[Any, Any, T]:
         """Returns the future's result or raises its error. A cancelled wait does not cancel the future."""
         ...
 

@@ -69,7 +69,9 @@ def read_run_info(connection: Connection, sealer: Sealer, run_id: str, now: floa
     if not found:
         raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
     if found[0].damaged:
-        raise DecisionRefused("bad_mac", found[0].damaged)
+        # Read once more, for the refusal with its code.
+        sealed = connection.execute(select(RUNS.c.start).where(RUNS.c.run_id == run_id)).scalar_one()
+        read_summary(sealer.open(sealed, "runs", run_id, "start"))
     return found[0]
 
 
