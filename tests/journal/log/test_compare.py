@@ -13,9 +13,11 @@ from sqlalchemy import create_engine, text
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.location import location_of
+from toolwire.journal.ledger import compare
 from toolwire.journal.ledger.compare import NAMED, find_missing, find_unlogged, keys_of, spans
 from toolwire.journal.log import chain, heads
 from toolwire.journal.store import Store
+from toolwire.vocabulary.call_events import ToolCompleted, ToolEvent
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.context import CallContext
 
@@ -164,6 +166,43 @@ def test_the_steps_and_the_end_of_a_run_that_were_cut_off_are_named(store: Store
     assert store.verify().unlogged[:-1] == ("run r_12 is finished, and started in the log",)
     change(url, "update runs set status = 'running' where run_id = 'r_12'")
     assert "run r_12 is finished, and started in the log" in store.verify().unlogged
+
+
+@pytest.mark.threat(62)
+def test_the_steps_of_a_run_that_never_ended_and_were_cut_off_are_named(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_start = list[Any]()
+
+    def look() -> None:
+        """Looks at the log, which has the start of the run by now and no call."""
+        at_start.append(head_of(url))
+
+    async def stay() -> None:
+        """Never ends."""
+        await asyncio.sleep(60)
+
+    async def be_cancelled() -> None:
+        session = Session([look, stay], protocol="attp", store=store)
+        ended, reply = asyncio.Event(), Reply(calls=(ToolCall("look"), ToolCall("stay")))
+
+        def watch(event: ToolEvent) -> None:
+            if isinstance(event, ToolCompleted):
+                ended.set()
+
+        turn = asyncio.create_task(session.turn(reply, events=watch))
+        await ended.wait()
+        turn.cancel()
+        await asyncio.gather(turn, return_exceptions=True)
+
+    asyncio.run(be_cancelled())
+    (run,) = store.runs()
+    assert (run.status, store.verify().is_whole) == ("running", True)
+    cut(url, at_start[0])
+    steps = (f"step {run.run_id}/1 of run {run.run_id}",)
+    assert store.verify().unlogged == steps
+    monkeypatch.setattr(compare, "_steps_without_rows", lambda *_: [])
+    assert store.verify().is_whole
 
 
 @pytest.mark.threat(62)

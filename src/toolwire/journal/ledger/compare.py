@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -76,9 +76,10 @@ def find_unlogged(read: Read[Any], sealer: Sealer) -> tuple[str, ...]:
     """Returns the runs and steps of the store that the log does not mention, at most `NAMED`.
 
     Every change of a run is in the log, in the same transaction. So one that is not there was cut off, even if an
-    earlier signed end of the log was put back. Steps are named when their run waits or ends. Those of a run that is
-    under way or has crashed are not: a call's row follows its record in a later transaction, which a crash prevents.
-    If the log was pruned, a run from before its latest pruned row may have had its rows pruned.
+    earlier signed end of the log was put back. The steps of a run are named when it waits or ends. Those of a run that
+    is under way or has crashed have the rows of their calls. In a run that an older toolwire worked on, these rows
+    followed in later transactions, which a crash prevents, so they are not looked for. If the log was pruned, a run
+    from before its latest pruned row may have had its rows pruned.
     """
     found: list[str] = []
     after: str | None = ""
@@ -111,12 +112,14 @@ def _compare_runs(connection: Connection, sealer: Sealer, after: str) -> _RunPag
         status = "finished" if run.has_outcome else run.status
         row = last.get(_log_text(run.run_id))
         if row is None:
-            if begins is None or _read_start_time(connection, sealer, run.run_id) > begins:
+            if _is_whole(connection, sealer, run.run_id, begins):
                 found.append(f"run {run.run_id}")
         elif status not in _STATUSES.get(row.status, (row.status,)):
             found.append(f"run {run.run_id} is {status}, and {row.status} in the log")
-        else:
-            found += _steps_not_in_log(connection, run.run_id, row.steps)
+        elif row.steps is not None:
+            found += _steps_not_named(connection, run.run_id, row.steps)
+        elif row.has_calls and _is_whole(connection, sealer, run.run_id, begins):
+            found += _steps_without_rows(connection, run.run_id)
     return _RunPage(unlogged=found, last=runs[-1].run_id if len(runs) == _AT_ONCE else None)
 
 
@@ -128,20 +131,25 @@ class _RunRow:
     """Orders the rows of one run, which may be in several chains: by the lease, and within one by its end."""
     status: str
     steps: list[Span] | None
+    has_calls: bool
+    """True if each call of the run has its row in the transaction of its end: no older toolwire worked on the run."""
 
 
 def _read_last_rows(connection: Connection, run_ids: Sequence[str]) -> dict[str, _RunRow]:
     """Returns the last row of each of these runs."""
     last: dict[str, _RunRow] = {}
+    older = set[str]()
     query = select(LOG.c.seq, LOG.c.run_id, LOG.c.status, LOG.c.entry)
     for row in connection.execute(query.where(LOG.c.kind == "run", LOG.c.run_id.in_(run_ids))):
         entry = entry_of(row.entry) or {}
         lease = entry.get("lease")
         # Rows of an older toolwire have no lease, and all of them are in chain 0.
         place = (lease, row.status in _ENDS, row.seq) if isinstance(lease, int) and lease else (0, False, row.seq)
+        if not place[0]:
+            older.add(row.run_id)
         if row.run_id not in last or place > last[row.run_id].place:
-            last[row.run_id] = _RunRow(place=place, status=row.status, steps=entry.get("steps"))
-    return last
+            last[row.run_id] = _RunRow(place=place, status=row.status, steps=entry.get("steps"), has_calls=True)
+    return {run_id: replace(row, has_calls=run_id not in older) for run_id, row in last.items()}
 
 
 def _read_begin(connection: Connection, sealer: Sealer) -> float | None:
@@ -163,9 +171,21 @@ def _read_start_time(connection: Connection, sealer: Sealer, run_id: str) -> flo
     return read_form(sealer.open(start, "runs", run_id, "start"), read_run).created_at
 
 
-def _steps_not_in_log(connection: Connection, run_id: str, logged: list[Span] | None) -> list[str]:
-    if logged is None:
-        return []
+def _is_whole(connection: Connection, sealer: Sealer, run_id: str, begins: float | None) -> bool:
+    """True if no row of the run was pruned."""
+    return begins is None or _read_start_time(connection, sealer, run_id) > begins
+
+
+def _steps_without_rows(connection: Connection, run_id: str) -> list[str]:
+    """Returns the ended steps of the model's calls that have no row. Inner calls have other subjects in the log."""
+    ended = select(STEPS.c.key).where(STEPS.c.run_id == run_id, STEPS.c.ended.is_not(None)).order_by(STEPS.c.key)
+    keys = [key for key in connection.execute(ended).scalars() if key.rpartition("/")[0] == run_id]
+    rows = select(LOG.c.subject).where(LOG.c.run_id == _log_text(run_id), LOG.c.kind == "call")
+    known = set(connection.execute(rows).scalars())
+    return [f"step {key} of run {run_id}" for key in keys if _log_text(key) not in known]
+
+
+def _steps_not_named(connection: Connection, run_id: str, logged: list[Span]) -> list[str]:
     known = set(keys_of(logged))
     keys = connection.execute(select(STEPS.c.key).where(STEPS.c.run_id == run_id).order_by(STEPS.c.key)).scalars()
     return [f"step {key} of run {run_id}" for key in keys if _log_text(key) not in known]
