@@ -14,7 +14,7 @@ from toolwire.testing import ScriptedModel
 
 IDLE_LIMIT_BYTES = 10_000
 """Memory of one idle conversation whose agent has a store."""
-OURS = ("toolwire.agent", "toolwire.models", "toolwire.facade.tools.")
+OURS = ("toolwire.agent", "toolwire.models", "toolwire.facade.tools.", "toolwire.runtime.wakes")
 
 
 def modules_after(statement: str) -> set[str]:

@@ -389,7 +389,7 @@ def test_a_store_that_is_none_is_said_so(till: str, write: Write) -> None:
     assert (ended.code, ended.stdout) == (2, "")
     assert ended.stderr == (
         "toolwire: 'mysql' is not a database that a store can use: write sqlite:///file.db or "
-        "postgresql://user@host/database\n"
+        "postgresql://user@host/database, or memory: for a test\n"
     )
 
 

@@ -37,7 +37,7 @@ class Crash(BaseException):
 class DyingLedger(MemoryLedger):
     """Crashes in place of the last record of a step."""
 
-    def settle(self, step: Step, result: ToolResult) -> Any:
+    def settle(self, step: Step, result: ToolResult, record: Any = None) -> Any:
         raise Crash
 
 

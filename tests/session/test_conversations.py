@@ -501,15 +501,18 @@ def test_the_largest_document_fits_and_one_byte_more_does_not(kept: Store) -> No
     ("statement", "is_intact"),
     [
         ("SELECT 1", True),
-        ("UPDATE log SET conversation = NULL, principal = NULL, agent = NULL, tenant = NULL WHERE seq = 2", False),
-        ("UPDATE log SET conversation = 'c-18' WHERE seq = 2", False),
-        ("UPDATE log SET agent = NULL WHERE seq = 2", False),
+        (
+            "UPDATE log SET conversation = NULL, principal = NULL, agent = NULL, tenant = NULL WHERE seq = {row}",
+            False,
+        ),
+        ("UPDATE log SET conversation = 'c-18' WHERE seq = {row}", False),
+        ("UPDATE log SET agent = NULL WHERE seq = {row}", False),
     ],
 )
 async def test_the_chain_covers_the_conversation_and_the_caller(kept: Store, statement: str, is_intact: bool) -> None:
     await Till().session(kept, conversation="c-17", caller=ANN).turn(PRICE)
     assert kept.verify().is_whole
-    change(kept, statement)
+    change(kept, statement.format(row="(SELECT min(seq) + 1 FROM log)"))
     assert (kept.verify().bad_seq is None) == is_intact
 
 

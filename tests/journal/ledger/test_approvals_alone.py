@@ -240,7 +240,9 @@ def test_a_request_is_locked_before_it_is_read(store: InMemory) -> None:
     store.statements.clear()
     decide(store, "a_1", APPROVE)
     sql = "SELECT requests.request_id FROM requests WHERE requests.request_id = ?"
-    assert store.statements[0] == (sql, ("a_1",))
+    run = f"SELECT runs.run_id FROM runs WHERE runs.run_id = ({sql.replace('request_id FROM', 'run_id FROM')})"
+    # The run first, as all do that change a run and its requests.
+    assert store.statements[:2] == [(run, ("a_1",)), (sql, ("a_1",))]
 
 
 # -- used --

@@ -247,9 +247,10 @@ def test_a_history_is_read_as_it_was_written(store: InMemory) -> None:
     done(ledger.begin(start()))
     done(ledger.settle(step("r_1/2"), PAID))
     done(ledger.settle(step("r_1/3"), LARGE))
-    done(ledger.settle(step("r_1/4"), LARGE))
+    # The next record takes notes along.
     ledger.note("r_1/1", {"a": 1})
     ledger.note("r_1/2", {"b": 2})
+    done(ledger.settle(step("r_1/4"), LARGE))
     found = read(store)
     assert found.end_order == ["r_1/2", "r_1/3", "r_1/4"]
     assert found.notes == [("r_1/1", {"a": 1}), ("r_1/2", {"b": 2})]
@@ -278,8 +279,8 @@ def test_a_history_is_read_as_it_was_written(store: InMemory) -> None:
 def test_a_record_that_was_moved_is_found(store: InMemory, table: Any, column: str) -> None:
     ledger = ledger_of(store)
     done(ledger.begin(start()))
-    done(ledger.settle(step(), PAID))
     ledger.note("r_1/1", {"a": 1})
+    done(ledger.settle(step(), PAID))
     name = "place" if table is NOTES else "key"
     moved = update(table).values({name: 7 if table is NOTES else "r_1/7"})
     store.now(lambda connection: connection.execute(moved))

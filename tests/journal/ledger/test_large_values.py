@@ -67,9 +67,11 @@ async def turns(store: Store, replies: list[Reply], protocol: str = "openai", **
 
 def noise(n: int) -> str:
     """Gives a long text that cannot be compressed."""
+    import base64
     import random
 
-    return random.Random(n).randbytes(ANSWER_BYTES * 3 // 8).hex()[: ANSWER_BYTES * 3 // 4] + "é" * (ANSWER_BYTES // 8)
+    noise = base64.b64encode(random.Random(n).randbytes(ANSWER_BYTES * 3 // 4)).decode()
+    return noise[: ANSWER_BYTES * 3 // 4] + "é" * (ANSWER_BYTES // 8)
 
 
 ANSWER_BYTES_ON_DISK = len(noise(0).encode())

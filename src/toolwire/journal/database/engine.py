@@ -150,10 +150,15 @@ def prepare(engine: Engine, location: Location) -> None:
                 if found != "ok":
                     raise StoreUnavailable(f"{location.shown} is damaged: {found}")
     except DBAPIError as error:
-        advice = "" if path is None else _advice(path)
-        if "unsupported startup parameter" in str(error.orig):
-            advice = _POOLED
-        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}{advice}") from error
+        raise unusable(location, error) from error
+
+
+def unusable(location: Location, error: DBAPIError) -> StoreUnavailable:
+    """Returns the error of a database that cannot be opened, with what to do if that is known."""
+    advice = "" if location.path is None else _advice(location.path)
+    if "unsupported startup parameter" in str(error.orig):
+        advice = _POOLED
+    return StoreUnavailable(f"{location.shown} cannot be used: {error.orig}{advice}")
 
 
 def _advice(path: Path) -> str:

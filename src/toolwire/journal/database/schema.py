@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from toolwire.journal.database.engine import make_engine
+from toolwire.journal.database.engine import make_engine, unusable
 from toolwire.journal.database.location import Location
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -54,7 +54,7 @@ def require_store(location: Location) -> None:
             if not inspect(connection).has_table("alembic_version"):
                 raise nothing
     except DBAPIError as error:
-        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}") from error
+        raise unusable(location, error) from error
     finally:
         engine.dispose()
 

@@ -43,6 +43,13 @@ class Transactions:
 
     def write(self, batch: Sequence[Work]) -> None:
         """Writes a batch and resolves its futures. If one work fails, the others are written without it."""
+        if any(work.refusal is not None for work in batch):
+            for work in batch:
+                if isinstance(refusal := work.refusal, Exception):
+                    self._refuse(work, refusal)
+                else:
+                    self.write([work])
+            return
         try:
             self._commit_patiently(batch)
         except _Unavailable as error:

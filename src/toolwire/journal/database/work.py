@@ -75,6 +75,8 @@ class Work:
 
     future: RecordFuture[Any] | None
     """Resolved after the commit; None when no caller waits."""
+    needs: Future[Any] | None = None
+    """Other work. If that was refused, so is this, for the same reason."""
     locks: Collection[str] = ()
     """Names of what it locks: see `locks.py`."""
     job: Callable[[Connection], Any] | None = None
@@ -90,6 +92,11 @@ class Work:
     """Seconds that it waits for work for which a caller waits, to share its transaction; 0: a caller waits for it."""
     failed: Callable[[Exception], Any] | None = None
     """Returns the answer when the database could not be used. None: the future raises."""
+
+    @property
+    def refusal(self) -> BaseException | None:
+        """The reason why the work that this one needs was refused; None if it was not."""
+        return self.needs.exception() if self.needs is not None and self.needs.done() else None
 
     @property
     def is_awaited(self) -> bool:

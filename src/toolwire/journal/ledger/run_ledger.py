@@ -474,8 +474,9 @@ class RunLedger:
                 otherwise = partial(self._put_again, self._held, None)
                 rows, self._held = [self._lease_record(self._database.clock()), *self._held], ()
                 before.append(Work(future=None, records=rows, otherwise=otherwise, locks=self._locks))
-            for one in before:
+            for one in (*before, work):
                 one.patience_s = work.patience_s
+                one.needs = self._started if one.future is not self._started else None
             work.locks = (*work.locks, *self._locks)
             self._database.put(*before, work)
 
