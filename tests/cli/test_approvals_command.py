@@ -354,7 +354,7 @@ def test_a_list_that_was_cut_says_how_it_goes_on(waiting: Waiting) -> None:
     assert ([one["id"] for one in json.loads(rest.stdout)], rest.stderr) == (waiting.ids[1:], "")
     assert json.loads(run_here("approvals", "list", "--tool", "price", "--json").stdout) == []
     wrong = run_here("approvals", "list", "--after", "x")
-    assert (wrong.code, wrong.stderr) == (2, "toolwire: after='x': give the `cursor` of a page of requests\n")
+    assert (wrong.code, wrong.stderr) == (2, "toolwire: after='x': give the `cursor` of a page of pending requests\n")
 
 
 def test_a_damaged_request_is_listed_and_not_approved(waiting: Waiting, store: str) -> None:

@@ -124,7 +124,7 @@ class Trail:
 
     __slots__ = (
         *("_begun", "_call", "_is_from_record", "_scope", "_span", "_started", "_started_at", "_step"),
-        *("_record", "doubt", "is_large", "is_last"),
+        *("_record", "_settled", "doubt", "is_large", "is_last"),
     )
 
     def __init__(self, call: ToolCall, scope: Scope) -> None:
@@ -135,6 +135,8 @@ class Trail:
         self._begun: Prepared | None = None
         """The call, once its tool may run."""
         self._is_from_record = False
+        self._settled: Future[ToolResult] | None = None
+        """The record of its end, once it is on its way."""
         self._record: CallRecord | None = None
         """The call as observers receive it, once its end was recorded."""
         self.is_last = False
@@ -198,7 +200,10 @@ class Trail:
             return outcome
         self._step, self.is_last = None, is_last
         settled = await offload_if(scope.ports, self.is_large, partial(self._settle, scope.ledger, step, outcome))
-        return settled if isinstance(settled, ToolResult) else await scope.ports.wait_for(settled)
+        if isinstance(settled, ToolResult):
+            return settled
+        self._settled = settled
+        return await scope.ports.wait_for(settled)
 
     def _settle(self, ledger: Ledger, step: Step, result: ToolResult) -> Future[ToolResult] | ToolResult:
         self._record = self._record_of(result)
@@ -220,15 +225,27 @@ class Trail:
             if begun is not None:
                 record_begun(begun, step, scope, scope.ledger)
             scope.ledger.abandon(step)
-        if begun is not None:
+        if (ended := self._recorded_end()) is not None:
+            result = ended
+            if scope.run is not None:
+                scope.run.under_way.ended[call.id] = ended
+        elif begun is not None:
             result = with_repeatable_stop(interruption_result(call), begun.entry.tool)
         else:
             data = stop_facts(is_started=False, may_repeat=True)
             message = f"{call.name!r} was interrupted before it began."
             result = ToolResult.failed("interrupted", message, hint="It did not run.", data=data, call=call)
-        tell(self._record_of(result), self._scope)
+        self._tell(result)
         if self._span is not None:
             self._span.end(result)
+
+    def _recorded_end(self) -> ToolResult | None:
+        """Returns the result of a call that had ended, and only waited until that was on record; None of any other."""
+        settled, record = self._settled, self._record
+        if settled is None or record is None or (settled.done() and (settled.cancelled() or settled.exception())):
+            self._record = None
+            return None
+        return record.result
 
     async def tell(self, outcome: Outcome) -> Outcome:
         """Tells observers the end of the call and ends its span. Returns the outcome when a reader has taken it.

@@ -54,14 +54,31 @@ def read_cursor(kind: str, given: object) -> tuple[float, str]:
     raise ConfigurationError(f"after={given!r:.80}: give the `cursor` of a page of {kind}")
 
 
-def check_limit(limit: object) -> None:
-    """Accepts whole numbers from 1.
+LIMIT_MOST = 1_000_000_000
+"""The largest limit of a list: more than a store has, and a number of every database."""
+
+
+def check_limit(limit: object, *, name: str = "limit", least: int = 1) -> None:
+    """Accepts whole numbers from 1, or from `least`, to `LIMIT_MOST`.
 
     Raises:
         ConfigurationError: It is none.
     """
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise ConfigurationError(f"limit={limit!r}: give a whole number from 1")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not least <= limit <= LIMIT_MOST:
+        raise ConfigurationError(f"{name}={limit!r:.80}: give a whole number from {least} to {LIMIT_MOST:,}")
+
+
+def check_moment(name: str, moment: object, *, is_needed: bool = False) -> None:
+    """Accepts seconds since the epoch, and None unless it is needed.
+
+    Raises:
+        ConfigurationError: It is another value. A database would compare it in a way of its own.
+    """
+    if (moment is None and not is_needed) or (type(moment) in (int, float) and math.isfinite(cast("float", moment))):
+        return
+    raise ConfigurationError(
+        f"{name}={moment!r:.80}: give seconds since the epoch, such as time.time() - 3600 or moment.timestamp()"
+    )
 
 
 def page_of(found: list[T], limit: int | None) -> tuple[list[T], bool]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import cast
 
 from toolwire.vocabulary.errors import ConfigurationError
 
 DAY_S = 86_400.0
+
+DAYS_MOST = 1_000_000
+"""The longest retention: 2,700 years. A time so long ago is still a number of every database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Retention:
             them stays, so that `Session.resume` returns the recorded turn.
 
     Raises:
-        ConfigurationError: A number is not above 0.
+        ConfigurationError: A number is not above 0, or above `DAYS_MOST`.
     """
 
     runs_days: float | None = None
@@ -38,10 +40,21 @@ class Retention:
             given = cast("object", getattr(self, field.name))
             if given is None:
                 continue
-            if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < math.inf:
+            if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= DAYS_MOST:
                 raise ConfigurationError(
-                    f"Retention({field.name}={given!r}): give a number of days above 0, or None to keep everything"
+                    f"Retention({field.name}={given!r:.80}): give a number of days above 0 and at most {DAYS_MOST:,}, "
+                    "or None to keep everything"
                 )
+
+
+def check_retention(given: object) -> None:
+    """Accepts a retention.
+
+    Raises:
+        ConfigurationError: It is another value.
+    """
+    if not isinstance(given, Retention):
+        raise ConfigurationError(f"retention={given!r:.80}: write retention=Retention(runs_days=30)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

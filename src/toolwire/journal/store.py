@@ -19,7 +19,7 @@ from toolwire.journal.ledger.approvals import RunStop, stop_run
 from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.retention import Retention
+from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
@@ -99,14 +99,16 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         or leaves it to them.
 
         Raises:
-            ConfigurationError: The URL, the key, `pool_size` or `lease_s` is invalid, or this process has the store
-                open with other values of `prepared`, `pool_size`, `lease_s` and `retention`.
+            ConfigurationError: The URL, the key, `pool_size`, `lease_s` or `retention` is invalid, or this process has
+                the store open with other values of `prepared`, `pool_size`, `lease_s` and `retention`.
             StoreUnavailable: The store cannot be reached, is damaged, or was written with another key. With
                 `create=False`: there is none.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
+        if retention is not None:
+            check_retention(retention)
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         if not create:
             require_store(location)

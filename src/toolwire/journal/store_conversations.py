@@ -14,6 +14,7 @@ from toolwire.journal.ledger.conversation_leases import ConversationLease
 from toolwire.journal.ledger.documents import DocumentSave
 from toolwire.journal.ledger.parts import Parts, split
 from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.page import check_limit
 from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused
@@ -38,7 +39,12 @@ class Conversations(ABC):
     def _database(self) -> Database: ...
 
     def conversations(self, *, limit: int = CONVERSATIONS_LISTED) -> list[ConversationInfo]:
-        """Returns conversations, the one with the latest turn first."""
+        """Returns conversations, the one with the latest turn first.
+
+        Raises:
+            ConfigurationError: `limit` is not a whole number from 1.
+        """
+        check_limit(limit)
         database = self._database
         return database.read(lambda connection: conversations.infos(connection, database.sealer, limit))
 

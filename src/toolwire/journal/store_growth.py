@@ -15,8 +15,9 @@ from toolwire.journal.growth.prune_lease import PruneLease
 from toolwire.journal.growth.slices import Slices, count_due
 from toolwire.journal.growth.space import StoreSpace, compact, measure_space
 from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.page import check_limit, check_moment
 from toolwire.journal.pruning import PruneRequest
-from toolwire.journal.retention import PruneReport, Retention
+from toolwire.journal.retention import PruneReport, Retention, check_retention
 from toolwire.journal.twins import async_twin
 
 _FIRST = "first_retention"
@@ -38,6 +39,7 @@ class StoreGrowth(ABC):
         Raises:
             StoreUnavailable: Another process prunes the store.
         """
+        check_retention(retention)
         database = self._database
         if dry_run:
             return count_due(database, retention)
@@ -52,6 +54,7 @@ class StoreGrowth(ABC):
         have not ended stay, and so do runs that a process holds, and runs in which a person chose to remember a rule.
         Other records are written between the slices. After a failure, earlier slices stay deleted.
         """
+        check_moment("before", before, is_needed=True)
         return Slices(self._database).forget(before)
 
     aforget = async_twin(forget)
@@ -62,6 +65,9 @@ class StoreGrowth(ABC):
         `before` drops rows older than that time, in seconds since the epoch. `keep` drops all but the last `keep` rows.
         Other records are written between the slices. After a failure, earlier slices stay pruned.
         """
+        check_moment("before", before)
+        if keep is not None:
+            check_limit(keep, name="keep", least=0)
         return Slices(self._database).prune_log(PruneRequest(before=before, keep=keep))
 
     aprune = async_twin(prune)

@@ -23,6 +23,7 @@ from toolwire.journal.log.heads import last_rows
 from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM
+from toolwire.journal.page import check_limit, check_moment
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -65,8 +66,8 @@ class StoreLog(ABC):
             ConfigurationError: `limit` is below 0, or `after` or `before` is not a cursor.
         """
         wanted = wanted or LogFilter()
-        if limit is not None and limit < 0:
-            raise ConfigurationError(f"Store.log(limit={limit!r}): give a number from 0, or None")
+        if limit is not None:
+            check_limit(limit, least=0)
         if limit is None and wanted.run_id is None:
             limit = ROWS_LISTED
         later = None if after is None else read_cursor(after, "Store.log(after")
@@ -104,6 +105,7 @@ class StoreLog(ABC):
         Raises:
             ConfigurationError: `by` is not one of these.
         """
+        check_moment("since", since)
         if by not in get_args(StatsBy):
             raise ConfigurationError(f"Store.stats(by={by!r}): write one of {', '.join(get_args(StatsBy))}")
         return self._ready().read(lambda connection: stats(connection, by, since))

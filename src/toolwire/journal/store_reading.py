@@ -13,7 +13,7 @@ from toolwire.journal.kept_reply import reply_of
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.page import Page, check_limit
+from toolwire.journal.page import Page, check_limit, check_moment
 from toolwire.journal.reading.call_list import list_calls
 from toolwire.journal.reading.request_list import count_waiting, list_pending, list_requests
 from toolwire.journal.reading.run_list import RunFilter, list_runs, read_run_info
@@ -71,6 +71,8 @@ class StoreReading(ABC):
             ConfigurationError: `limit` is not a whole number from 1, or `after` is not the cursor of a page of runs.
         """
         check_limit(limit)
+        check_moment("since", since)
+        check_moment("before", before)
         name = None if conversation is None else check_name(conversation)
         wanted = RunFilter(
             status=status,

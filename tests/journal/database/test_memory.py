@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -13,6 +15,7 @@ from tests.journal.world import done, started, step
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls
 from toolwire import ConfigurationError, Retention, Store, StoreUnavailable, ToolRegistry, ToolResult
+from toolwire.journal.retention import DAYS_MOST
 
 
 def names_in(folder: Path) -> list[str]:
@@ -93,3 +96,25 @@ def test_other_urls_of_memory_name_the_right_one() -> None:
     for url in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(ConfigurationError, match="memory:"):
             Store.open(url)
+
+
+def test_the_size_of_a_store_in_memory_is_that_of_its_pages() -> None:
+    with Store.open("memory:") as store:
+        before = store.size()
+        store.save_document("c", "x" * 100_000 + secrets.token_hex(50_000), version=0)
+        assert 50_000 < store.size() - before < 1_000_000
+
+
+@pytest.mark.parametrize("given", [30, {"runs_days": 3}, "runs=1"])
+def test_a_retention_of_another_type_is_refused_before_a_store_is_made(tmp_path: Path, given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"write retention=Retention\(runs_days=30\)"):
+        Store.open(f"sqlite:///{tmp_path}/runs.db", retention=given)
+    assert names_in(tmp_path) == []
+    with Store.open("memory:") as store, pytest.raises(ConfigurationError, match="write retention=Retention"):
+        store.retain(given)
+
+
+def test_the_longest_retention_is_named() -> None:
+    assert Retention(log_days=DAYS_MOST).log_days == DAYS_MOST
+    with pytest.raises(ConfigurationError, match="above 0 and at most 1,000,000"):
+        Retention(log_days=10**400)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.journal.world import done, on_record, request, run_start, started
+from tests.journal.world import done, on_record, request, run_start, start, started, step
 from toolwire import Caller, ConfigurationError, Decision, DecisionRefused, Store, StoreUnavailable
-from toolwire.journal.page import Page, cursor_of, read_cursor
+from toolwire.journal.log.rows import LogFilter
+from toolwire.journal.page import LIMIT_MOST, Page, cursor_of, read_cursor
 from toolwire.journal.run import Waiting
 
 ANN = Caller(principal="ann", agent="clerk", tenant="shop")
@@ -162,7 +164,7 @@ def test_a_limit_is_a_whole_number_from_one(store: Store) -> None:
     others: list[Any] = [0, -1, True, 1.0, "5"]
     for given in others:
         for read in (store.runs, store.pending, store.requests, lambda limit: store.calls("r", limit=limit)):
-            with pytest.raises(ConfigurationError, match=r"^limit=.*: give a whole number from 1$"):
+            with pytest.raises(ConfigurationError, match=r"^limit=.*: give a whole number from 1 to 1,000,000,000$"):
                 read(limit=given)
 
 
@@ -212,3 +214,45 @@ async def test_the_reply_of_a_run_is_read_while_another_process_holds_it(store: 
     with pytest.raises(DecisionRefused) as refused:
         store.reply("r_none")
     assert refused.value.code == "unknown_run"
+
+
+@pytest.mark.parametrize("moment", [datetime.datetime(2020, 1, 1), "2020-01-01", "30d", True, float("nan")])
+def test_a_time_of_another_type_selects_and_deletes_nothing(store: Store, moment: Any) -> None:
+    done(started(store).finish([]))
+    for wrong in (
+        lambda: store.forget(before=moment),
+        lambda: store.prune(before=moment),
+        lambda: store.runs(since=moment),
+        lambda: store.runs(before=moment),
+        lambda: store.stats(since=moment),
+        lambda: LogFilter(since=moment),
+        lambda: LogFilter(until=moment),
+    ):
+        with pytest.raises(ConfigurationError, match="give seconds since the epoch"):
+            wrong()
+    with pytest.raises(ConfigurationError, match="give seconds since the epoch"):
+        store.forget(before=None)  # type: ignore[arg-type]
+    assert len(store.runs(since=0)) == len(store.runs(before=time.time() + 60.0)) == 1
+
+
+def test_a_limit_has_a_largest_number(store: Store) -> None:
+    for read in (store.runs, store.pending, store.requests, store.conversations, store.log):
+        read(limit=LIMIT_MOST)
+        with pytest.raises(ConfigurationError, match="give a whole number from"):
+            read(limit=LIMIT_MOST + 1)
+    with pytest.raises(ConfigurationError, match="keep=-1"):
+        store.prune(keep=-1)
+
+
+def test_the_cursor_of_another_list_is_refused(store: Store) -> None:
+    for number in (1, 2):
+        ledger = started(store, f"r_{number}")
+        done(ledger.begin(start(step(f"r_{number}/1"))))
+    cursor = store.calls("r_1", limit=1).cursor
+    assert store.calls("r_1", after=cursor) == []
+    for wrong in (
+        lambda: store.calls("r_2", after=cursor),
+        lambda: store.pending(after=cursor_of("requests", 1.0, "a")),
+    ):
+        with pytest.raises(ConfigurationError, match="give the `cursor` of a page of"):
+            wrong()

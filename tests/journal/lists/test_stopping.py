@@ -89,6 +89,26 @@ async def test_a_run_at_work_is_stopped_by_another_process_at_its_next_record(st
     assert store.verify().is_whole
 
 
+async def test_a_call_whose_record_finds_the_stop_has_ended(store: Store) -> None:
+    async def first() -> str:
+        """Works, while somebody stops the run elsewhere."""
+        (run,) = store.runs(is_held=True)
+        await asyncio.to_thread(stop_elsewhere, store, run.run_id)
+        return "done"
+
+    async def stay() -> None:
+        """Is cancelled by the stop."""
+        await asyncio.sleep(60)
+
+    session = Session([first, stay], protocol="openai", store=store)
+    turn = await session.turn(calls(("first", {}), ("stay", {})))
+    assert (turn.stopped, turn.results[0].data, turn.results[1].success) == (WHY, "done", False)
+    rows = [row.status for row in store.log(LogFilter(run_id=turn.run_id, kind="call"))]
+    assert sorted(rows) == ["interrupted", "success"]
+    again = await session.resume(turn.run_id)
+    assert [result.text for result in again.results] == [result.text for result in turn.results]
+
+
 async def test_a_run_of_this_process_is_stopped_at_once_in_the_middle_of_a_call(store: Store) -> None:
     tools = Tools()
     task = asyncio.create_task(Session(tools, protocol="openai", store=store).turn(reply("slow", "pay")))

@@ -23,7 +23,12 @@ def store_bytes(connection: Connection, location: Location) -> int:
     """
     if location.path is not None:
         return sum(map(_file_bytes, (location.path.with_name(location.path.name + end) for end in _SIDE_FILES)))
+    if location.is_memory:
+        return int(connection.exec_driver_sql(_OF_PAGES).scalar_one())
     return int(connection.execute(_OF_TABLES, {"names": [table.name for table in METADATA.sorted_tables]}).scalar_one())
+
+
+_OF_PAGES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 
 
 def _file_bytes(path: Path) -> int:

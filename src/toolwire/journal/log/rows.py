@@ -16,7 +16,7 @@ from toolwire.journal.log.chain import WHOSE, column_values
 from toolwire.journal.log.cursor import Cursor, Ends
 from toolwire.journal.log.heads import before_first, chain_of, last_rows
 from toolwire.journal.log.text_search import contains, find_share
-from toolwire.journal.page import Page
+from toolwire.journal.page import Page, check_moment
 from toolwire.vocabulary.html_display import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
@@ -123,6 +123,10 @@ class LogFilter:
     parent: str | None = None
     min_duration_s: float | None = None
     text: str | None = None
+
+    def __post_init__(self) -> None:
+        check_moment("since", self.since)
+        check_moment("until", self.until)
 
     def matches(self, row: LogRow) -> bool:
         """True if the row has all that is set."""

@@ -151,7 +151,7 @@ def list_calls(
         ConfigurationError: `after` is not the cursor of a page of calls.
         DecisionRefused: `unknown_run`, `bad_mac`, or `schema_too_new`.
     """
-    place = None if after is None else read_cursor(KIND, after)
+    place = None if after is None else read_cursor(f"{KIND} of {run_id}", after)
     return _CallList(connection, sealer, run_id, now).page(limit, place, parent)
 
 
@@ -196,7 +196,8 @@ class _CallList:
         ]
         lines = self._lines({call.parent for call in calls if call.parent})
         found = [_with_line(call, lines) for call in calls]
-        return Page(found, more=more, cursor=cursor_of(KIND, entries[-1].moment, entries[-1].id) if entries else "")
+        kind = f"{KIND} of {self._run_id}"
+        return Page(found, more=more, cursor=cursor_of(kind, entries[-1].moment, entries[-1].id) if entries else "")
 
     def _call(self, entry: _Entry, records: Mapping[str, _StepRecord]) -> RecordedCall:
         row, record = entry.step, records[entry.id]

@@ -18,7 +18,6 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 T = TypeVar("T")
 
-KIND = "requests"
 """The kind of the cursors of these lists."""
 
 _MORE = (REQUESTS.c.attempt, REQUESTS.c.tool, REQUESTS.c.principal, REQUESTS.c.agent, REQUESTS.c.tenant)
@@ -112,7 +111,9 @@ def _page(
     is_newest_first: bool,
 ) -> Page[T]:
     """Returns the entries that `read` makes of the rows; None leaves a row out."""
-    place = None if after is None else read_cursor(KIND, after)
+    # The two lists run in opposite orders.
+    kind = "requests" if is_newest_first else "pending requests"
+    place = None if after is None else read_cursor(kind, after)
     own, query = tuple_(REQUESTS.c.created_at, REQUESTS.c.request_id), query.limit(None if limit is None else limit + 1)
     found: list[tuple[T, Any]] = []
     while True:
@@ -124,7 +125,7 @@ def _page(
         # Requests of an older schema are found only when they are opened.
         place = rows[-1].created_at, rows[-1].request_id
     kept, more = page_of(found, limit)
-    cursor = cursor_of(KIND, kept[-1][1].created_at, kept[-1][1].request_id) if kept else ""
+    cursor = cursor_of(kind, kept[-1][1].created_at, kept[-1][1].request_id) if kept else ""
     return Page([entry for entry, _ in kept], more=more, cursor=cursor)
 
 
