@@ -67,5 +67,6 @@ def test_two_processes_lock_the_same_conversations_in_one_order(store: Store, mo
     assert count_deadlocks(store, ("new 1", "new 2")) == before
     with monkeypatch.context() as unprotected:
         unprotected.setattr(work, "lock_in_order", lambda *_: None)
-        # The control. Both were written all the same: a transaction that the server ended is tried again.
-        assert count_deadlocks(store, ("new 1", "new 2")) > before
+        # The control. Both were written all the same: a transaction that the server ended is tried again. On a busy
+        # machine the two may miss each other, and the server counts late, so they try more than once.
+        assert any(count_deadlocks(store, ("new 1", "new 2")) > before for _ in range(8))

@@ -92,7 +92,7 @@ def test_a_place_that_is_no_cursor_is_refused(store: Store, wrong: Any) -> None:
         store.log(after=wrong)
     with pytest.raises(ConfigurationError, match=r"Store\.follow\(after=.*: give the `cursor` of a row"):
         store.follow(wrong)
-    with pytest.raises(ConfigurationError, match=r"Store\.log\(limit=-1\): give a number from 0"):
+    with pytest.raises(ConfigurationError, match=r"limit=-1: give a whole number from 0"):
         store.log(limit=-1)
 
 
