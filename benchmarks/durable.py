@@ -121,7 +121,10 @@ def measure(steps: Mapping[str, Step]) -> dict[str, tuple[float, float]]:
                 step()
             times = time.process_time() - processor, time.perf_counter() - wall
             taken[name].append((times[0] / NUMBER * 1e3, times[1] / NUMBER * 1e3))
-    return {name: tuple(map(statistics.median, zip(*times, strict=True))) for name, times in taken.items()}  # type: ignore[misc]
+    return {
+        name: (statistics.median(one[0] for one in times), statistics.median(one[1] for one in times))
+        for name, times in taken.items()
+    }
 
 
 def main() -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
-from toolwire.types import RunInfo
+from toolwire.types import Page, RunInfo
+
+T = TypeVar("T")
 
 STORE_VARIABLE = "TOOLWIRE_STORE"
 STORE_FILE = Path(".toolwire/journal.db")
@@ -29,9 +31,24 @@ StoreOption = Annotated[
 ]
 
 _READ_AT_ONCE = 1_000
-"""Runs read per query when the beginning of an id is looked for."""
+"""Entries read per query when the beginning of an id is looked for."""
 _PREPARED = "prepared="
 """The setting of a URL that `Store.open` takes as an argument: a command has the URL alone."""
+
+
+class ReadPage(Protocol[T]):
+    """A method of a store that reads a list in pages."""
+
+    def __call__(self, *, limit: int, after: str | None) -> Page[T]: ...
+
+
+def read_pages(read: ReadPage[T]) -> Iterator[T]:
+    """Yields the entries of all pages."""
+    page = read(limit=_READ_AT_ONCE, after=None)
+    yield from page
+    while page.more:
+        page = read(limit=_READ_AT_ONCE, after=page.cursor)
+        yield from page
 
 
 @contextmanager
@@ -89,14 +106,7 @@ def _find_exactly(store: toolwire.Store, named: str) -> list[RunInfo]:
 
 def _find_runs(store: toolwire.Store, named: str) -> list[RunInfo]:
     """Returns the runs with ids that begin like this."""
-    found: list[RunInfo] = []
-    after = None
-    while True:
-        page = store.runs(limit=_READ_AT_ONCE, after=after)
-        found += [run for run in page if run.run_id.startswith((named, f"r_{named}"))]
-        if not page.more:
-            return found
-        after = page.cursor
+    return [run for run in read_pages(store.runs) if run.run_id.startswith((named, f"r_{named}"))]
 
 
 def unusable_store(error: toolwire.ToolwireError) -> Stop:

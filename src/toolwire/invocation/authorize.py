@@ -53,8 +53,8 @@ async def take_up(call: ToolCall, scope: Scope, doubt: InDoubtStep, *, is_large:
         prepared.attempt = doubt.attempt + 1
     elif verdict.effect == "auto":
         return prepared
-    # Whoever is asked is told that the call began, also if it may run again. A program's calls have their own records,
-    # and a tool that waits for an answer has not gone on.
+    # The person who is asked is told that the call began, also if it may run again. A program's calls have their own
+    # records, and a tool that waits for an answer has not gone on.
     began = uncertain if doubt.is_asking or doubt.is_composite else doubt
     reasons = verdict.reasons if began is None else (evidence(began), *verdict.reasons)
     return await _ask_person(prepared, reasons, scope, began)

@@ -225,7 +225,7 @@ class Trail:
             if begun is not None:
                 record_begun(begun, step, scope, scope.ledger)
             scope.ledger.abandon(step)
-        if (ended := self._recorded_end()) is not None:
+        if (ended := self._find_recorded_end()) is not None:
             result = ended
             if scope.run is not None:
                 scope.run.under_way.ended[call.id] = ended
@@ -239,7 +239,7 @@ class Trail:
         if self._span is not None:
             self._span.end(result)
 
-    def _recorded_end(self) -> ToolResult | None:
+    def _find_recorded_end(self) -> ToolResult | None:
         """Returns the result of a call that had ended, and only waited until that was on record; None of any other."""
         settled, record = self._settled, self._record
         if settled is None or record is None or (settled.done() and (settled.cancelled() or settled.exception())):

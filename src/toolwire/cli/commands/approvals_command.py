@@ -20,7 +20,7 @@ from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import json_or_repr
-from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.stores import StoreOption, open_store, read_pages
 from toolwire.cli.typed_arguments import read_pairs, read_value
 
 EPILOG = f"""\b
@@ -41,9 +41,6 @@ counts. A run that waits goes on with `toolwire run --resume RUN`.
 
 SHORT_ID = 10
 """Minimum length of an id in a list: `a_` and 8 digits. Ids are longer if two begin alike."""
-
-_READ_AT_ONCE = 1_000
-"""Requests read per query when the beginning of an id is looked for."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, epilog=EPILOG)
 
@@ -244,14 +241,7 @@ def _find_request(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequ
 
 def _find_waiting(store: toolwire.Store, id: str) -> list[toolwire.ApprovalRequest]:
     """Returns the requests that wait and have ids that begin like this."""
-    found: list[toolwire.ApprovalRequest] = []
-    after = None
-    while True:
-        page = store.pending(limit=_READ_AT_ONCE, after=after)
-        found += [request for request in page if request.id.startswith((id, f"a_{id}"))]
-        if not page.more:
-            return found
-        after = page.cursor
+    return [request for request in read_pages(store.pending) if request.id.startswith((id, f"a_{id}"))]
 
 
 def _decide(

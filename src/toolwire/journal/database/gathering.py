@@ -25,7 +25,7 @@ def begin_gathering(connection: Connection) -> None:
     connection.info[_GATHERED] = {}
 
 
-def gathered(connection: Connection, kind: type[G]) -> G:
+def find_part(connection: Connection, kind: type[G]) -> G:
     """Returns what the writer's open transaction has gathered of this kind: a new object the first time.
 
     Raises:

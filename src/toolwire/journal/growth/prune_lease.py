@@ -23,7 +23,7 @@ _NAME = "prune_lease"
 class PruneLease:
     """The lease of one opening of a store. It lies in `meta`, and each slice renews it in its own transaction.
 
-    Each slice is right by itself, whoever makes it: the lease only keeps processes from doing the same work.
+    Each slice is right by itself, in any process. The lease only keeps processes from doing the same work.
     """
 
     owner: Owner

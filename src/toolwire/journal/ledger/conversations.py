@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from toolwire.journal.conversation_info import ConversationInfo, refuse_other
 from toolwire.journal.database.driver import run_statement
-from toolwire.journal.database.gathering import gathered
+from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain, tools_text
@@ -109,7 +109,7 @@ def insert_run(
         if name:
             refuse_busy(connection, run.conversation, owner, now, run_id=run.run_id)
         run_statement(connection, _INSERT_RUN, *row)
-    gathered(connection, NewLeases).leases.add(lease)
+    find_part(connection, NewLeases).leases.add(lease)
 
 
 _INSERT_RUN = (

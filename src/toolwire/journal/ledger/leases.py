@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from toolwire.journal.database.driver import run_many, run_statement
-from toolwire.journal.database.gathering import gathered
+from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
@@ -136,7 +136,7 @@ class LeaseCheck:
         Raises:
             LeaseLost: Another process holds one of the runs.
         """
-        new = gathered(connection, NewLeases).leases
+        new = find_part(connection, NewLeases).leases
         times = Counter[Lease](row["lease"] for row in rows if row["lease"] not in new)
         if not times:
             return

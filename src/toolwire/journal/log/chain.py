@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 from sqlalchemy import Connection, func, select
 
 from toolwire.journal.database.driver import insert_rows, run_statement
-from toolwire.journal.database.gathering import gathered
+from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, clear_text
 from toolwire.journal.log.heads import (
@@ -151,7 +151,7 @@ class LogRows:
 
         A row with `is_once` is skipped if the log has a row of the same run, kind, subject and status.
         """
-        new = gathered(connection, LogEnd)
+        new = find_part(connection, LogEnd)
         for row in rows:
             if not row.get("is_once") or not (new.has(row) or _is_there(connection, row)):
                 new.append(self._sealer, [row])
@@ -183,12 +183,12 @@ class LogEnd:
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
     """Appends rows to the chain of the connection's store, at the end of the writer's transaction."""
-    gathered(connection, LogEnd).append(sealer, rows)
+    find_part(connection, LogEnd).append(sealer, rows)
 
 
 def write_rows(connection: Connection) -> None:
     """Writes the new rows of the writer's transaction before its end."""
-    gathered(connection, LogEnd).write(connection)
+    find_part(connection, LogEnd).write(connection)
 
 
 def _draft(row: Mapping[str, Any]) -> dict[str, Any]:

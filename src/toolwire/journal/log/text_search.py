@@ -53,12 +53,12 @@ def contains(connection: Connection, wanted: str) -> Any:
     escaped = "".join(f"/{letter}" if letter in "/%_" else letter for letter in part)
     found = LOG.c.entry.ilike(f"%{escaped}%", escape="/")
     if len(part) < TRIGRAM or not _is_indexed(connection):
-        return found & (LOG.c.at >= func.coalesce(_scanned_from(), 0.0))
+        return found & (LOG.c.at >= func.coalesce(_find_scan_start_time(), 0.0))
     if connection.dialect.name != "sqlite":
         return found
     quoted = part.replace('"', '""')
     indexed = text("SELECT rowid AS seq FROM log_text WHERE log_text MATCH :part").bindparams(part=f'"{quoted}"')
-    others = select(_OTHERS.c.seq).where(_OTHERS.c.seq > _unindexed_after(connection))
+    others = select(_OTHERS.c.seq).where(_OTHERS.c.seq > _find_scan_start_number(connection))
     return (LOG.c.seq.in_(indexed.columns(LOG.c.seq)) | LOG.c.seq.in_(others)) & found
 
 
@@ -67,7 +67,7 @@ def find_share(connection: Connection, wanted: str) -> float:
     if len(json.dumps(wanted)) - 2 < TRIGRAM:
         return 1.0
     if connection.dialect.name != "sqlite":
-        is_all = _is_indexed(connection) or connection.execute(select(_scanned_from())).scalar() is None
+        is_all = _is_indexed(connection) or connection.execute(select(_find_scan_start_time())).scalar() is None
         return 1.0 if is_all else _read_postgres_progress(connection)
     first, last = connection.execute(select(func.min(LOG.c.seq), func.max(LOG.c.seq))).one()
     if first is None:
@@ -215,12 +215,12 @@ def _read_postgres_progress(connection: Connection) -> float:
     return 0.0 if done is None else min(max(done, 0.01), 0.99)
 
 
-def _scanned_from() -> Any:
+def _find_scan_start_time() -> Any:
     """Returns the time of the oldest row that is looked through, as SQL; NULL if all are."""
     return select(LOG.c.at).order_by(LOG.c.at.desc()).limit(1).offset(SCANNED).scalar_subquery()
 
 
-def _unindexed_after(connection: Connection) -> Any:
+def _find_scan_start_number(connection: Connection) -> Any:
     """Returns the number after which SQLite's rows are looked through, because the index does not have them."""
     newest = select(func.max(LOG.c.seq) - SCANNED).scalar_subquery()
     return func.max(literal(_read_index_end(connection)), func.coalesce(newest, 0))
