@@ -81,7 +81,9 @@ def test_an_older_store_keeps_everything_and_a_line_says_what_would_go(
 async def test_a_server_without_a_store_leaves_approvals_to_its_client(
     served: Callable[..., tuple[Ended, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
     servers: list[ToolServer] = []
     ended, _ = served("--store", "none", look=servers.append)
     assert (ended, servers[0]._store) == (Ended(code=0, stdout="", stderr=""), None)
@@ -89,6 +91,6 @@ async def test_a_server_without_a_store_leaves_approvals_to_its_client(
         refused = await client.call_tool("pay", {"amount": 5})
     assert refused.is_error
     assert "a person has to allow it, and no answer came" in str(refused.content)
-    assert names_in(tmp_path) == ["tools.py"]
+    assert names_in(empty) == []
     wrong, *_ = served("--store", "none", "--retention", "runs=3")
     assert (wrong.code, wrong.stderr.splitlines()[0]) == (2, "toolwire: --retention is for a store")

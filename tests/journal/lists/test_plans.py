@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
+from tests.journal.plans import grow, plans_of
 from tests.journal.world import PAID, done, request, started, step
 from toolwire import Caller, Store
 
@@ -47,28 +47,8 @@ def filled(store: Store) -> Store:
         done(ledger.ask(request(ledger, call_id="2")))
         done(ledger.ask(request(ledger, call_id="3")))
         done(ledger.release())
+    grow(store)
     return store
-
-
-def plans_of(store: Store, read: Callable[[Store], Any]) -> list[str]:
-    """The plans of the queries with which a list is read."""
-    is_file, found = store.url.startswith("sqlite"), list[str]()
-
-    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        if statement.startswith("SELECT"):
-            if not is_file:
-                # Small tables are read whole, unless that is forbidden.
-                cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute(f"EXPLAIN {'QUERY PLAN' if is_file else ''} {statement}", parameters)
-            found.append("\n".join(str(row) for row in cursor.fetchall()))
-
-    engine = store._database._engine  # pyright: ignore[reportPrivateUsage]
-    event.listen(engine, "before_cursor_execute", explain)
-    try:
-        read(store)
-    finally:
-        event.remove(engine, "before_cursor_execute", explain)
-    return found
 
 
 def test_no_list_scans_a_table(filled: Store) -> None:

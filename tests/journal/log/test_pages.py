@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from benchmarks.kills import in_child
-from sqlalchemy import event
 
 from tests.journal.database.test_forks import ended
 from tests.journal.log.test_memory_log import FakeRecord
+from tests.journal.plans import grow, plans_of
 from tests.journal.test_reading import logged_calls, statements
 from tests.patience import until
 from toolwire import ConfigurationError
@@ -200,17 +200,6 @@ QUESTIONS: list[tuple[str, Callable[[Store], object]]] = [
 def test_each_index_of_the_log_answers_its_question(store: Store, index: str, ask: Callable[[Store], object]) -> None:
     logged_calls(store)
     store.log()
-    plans: list[str] = []
-
-    def explain(_: Any, cursor: Any, statement: str, parameters: Any, *__: Any) -> None:
-        if " log." in statement and statement.startswith("SELECT"):
-            is_sqlite = store.url.startswith("sqlite")
-            if not is_sqlite:
-                # The log is so short that the server would read all of it.
-                cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute(f"EXPLAIN {'QUERY PLAN' if is_sqlite else ''} {statement}", parameters)
-            plans.extend(str(row) for row in cursor.fetchall())
-
-    event.listen(store._database._engine, "before_cursor_execute", explain)
-    ask(store)
+    grow(store)
+    plans = plans_of(store, ask)
     assert any(index in plan for plan in plans), plans
