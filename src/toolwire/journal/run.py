@@ -12,9 +12,10 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.variables import Variables
 
-RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
-"""running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its
-results are on record. stopped: a person ended it. diverged: it did not follow its record, and nothing of it runs again.
+RunStatus = Literal["queued", "running", "suspended", "parked", "finished", "stopped", "diverged"]
+"""queued: no process has begun the run. running: a process works on it, or died while doing so. suspended: it waits for
+a person. parked: process after process died over it, and only a person puts it back. finished: its results are on
+record. stopped: a person ended it. diverged: it did not follow its record, and nothing of it runs again.
 """
 
 RUN_LIFE_S = 30 * 86_400.0
@@ -119,6 +120,7 @@ class RunInfo:
         pending: Number of requests that wait for a person.
         is_held: True if a process that may still be alive holds the lease.
         conversation: The conversation that the run belongs to; empty for none.
+        taken_over: Number of times that the run was taken from a process that died, since it last recorded a step.
         damaged: What is wrong with the record of the run, if `Store.runs` cannot read it; else empty. A damaged run has
             no protocol and no tools here, its caller and conversation cannot be verified, and it cannot be resumed.
     """
@@ -136,6 +138,7 @@ class RunInfo:
     pending: int
     is_held: bool
     conversation: str = ""
+    taken_over: int = 0
     damaged: str = ""
 
 

@@ -16,15 +16,18 @@ from toolwire.journal.database.tables import RUNS
 from toolwire.journal.growth.pruner import Pruner
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.approvals import RunStop, stop_run
+from toolwire.journal.ledger.ready import wake_decided
 from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
+from toolwire.journal.run_queue import RunQueue
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_growth import StoreGrowth, keep_first_retention
 from toolwire.journal.store_log import StoreLog
+from toolwire.journal.store_queue import StoreQueue
 from toolwire.journal.store_reading import StoreReading
 from toolwire.journal.twins import async_twin
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused, decider_of
@@ -37,7 +40,7 @@ _BEGINNING = threading.Lock()
 """Held while a thread that prunes is started, so that a database has one."""
 
 
-class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
+class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
     Each method that waits for the database has a twin for callers that run an event loop. Its name has an `a` before
@@ -74,6 +77,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         lease_s: float = LEASE_S,
         retention: Retention | None = None,
         create: bool = True,
+        queue: RunQueue | None = None,
     ) -> Store:
         """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
 
@@ -98,6 +102,9 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         process has the store open. Of several processes with the store, one at a time does so. None keeps everything,
         or leaves it to them.
 
+        With a `queue`, such as `toolwire.fleet.ProcrastinateQueue()`, what is submitted and decided by this object is
+        put into it, in the same transaction. Without one, workers find it when they next look at the store.
+
         Raises:
             ConfigurationError: The URL, the key, `pool_size`, `lease_s` or `retention` is invalid, or this process has
                 the store open with other values of `prepared`, `pool_size`, `lease_s` and `retention`.
@@ -109,6 +116,8 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
         if retention is not None:
             check_retention(retention)
+        if queue is not None:
+            queue.attach(url)
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         if not create:
             require_store(location)
@@ -117,7 +126,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
             store._memory = store._open()
         _refuse_other_settings(store._database, location, retention)
         # From here on, so that a refused opening prunes nothing.
-        store._retention = retention
+        store._retention, store._queue = retention, queue
         store._database.handles.add(store)
         return store
 
@@ -132,6 +141,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
         lease_s: float = LEASE_S,
         retention: Retention | None = None,
         create: bool = True,
+        queue: RunQueue | None = None,
     ) -> Store:
         """Works as `open`, and waits in a thread: it does not block the event loop."""
         return await asyncio.to_thread(
@@ -143,6 +153,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
             lease_s=lease_s,
             retention=retention,
             create=create,
+            queue=queue,
         )
 
     def __repr__(self) -> str:
@@ -199,10 +210,17 @@ class Store(StoreLog, StoreReading, StoreGrowth, Conversations):
                 `not_permitted` or `invalid_edit`.
         """
         database = self._database
-        return database.run(
-            lambda connection: approvals.decide(connection, database.sealer, request_id, decision, database.clock()),
-            locks=(request_id,),
-        ).result()
+        queue = self._queue
+
+        def job(connection: Connection) -> Decision:
+            now = database.clock()
+            decided = approvals.decide(connection, database.sealer, request_id, decision, now)
+            run = wake_decided(connection, request_id, now)
+            if run is not None and queue is not None:
+                queue.put(connection, run.run_id, conversation=run.conversation, priority=0)
+            return decided
+
+        return database.run(job, locks=(request_id,)).result()
 
     adecide = async_twin(decide)
 

@@ -42,6 +42,7 @@ RefusalCode = Literal[
     "schema_too_new",
     "run_busy",
     "run_ended",
+    "parked",
     "unknown_rule",
     "conversation_busy",
     "malformed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.scope import Run, Scope, require_result
 from toolwire.journal.conversation_info import refuse_other
+from toolwire.journal.kept_reply import reply_of
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver
 from toolwire.permission.seen_urls import with_urls
@@ -40,6 +42,7 @@ from toolwire.session.frame import refuse_options_below, run_below, trace_turn, 
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
+from toolwire.session.runs.waiting import wait_for_run
 from toolwire.session.runs.wire import GivenDecisions
 from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.setup import (
@@ -164,6 +167,11 @@ class Session(Traceable, Observable):
     def caller(self) -> Caller:
         """The caller for which the model calls, unless a turn names another."""
         return self._scope.caller
+
+    @property
+    def store(self) -> RunStore | None:
+        """The store that records the session's turns; None without one."""
+        return None if self._stored_runs is None else self._stored_runs.store
 
     @property
     def tools(self) -> list[Tool]:
@@ -322,6 +330,63 @@ class Session(Traceable, Observable):
             results = await self._stored_runs.with_scope(scope).start(run_id, read, run)
         return self._turn(run_id, read, results, run, scope)
 
+    def run_submit(self, reply: Any, *, priority: int = 0) -> str:
+        """Runs `submit` for blocking code, also in a notebook, and returns its result; see `run_turn`.
+
+        Raises:
+            ConfigurationError, DecisionRefused: As `submit`.
+        """
+        return self._scope.runtime.portal.run(partial(self.submit, reply, priority=priority))
+
+    async def submit(self, reply: Any, *, priority: int = 0) -> str:
+        """Records a reply for a worker (`toolwire worker`) and returns the id of its run, once that is durable.
+
+        Nothing runs here. The turns of a conversation run one after the other, in the order in which they were
+        submitted. Of others the one with the higher `priority` begins first. `wait` gives the turn.
+
+        Raises:
+            ConfigurationError: As `turn`, or the session has no `Store`.
+            DecisionRefused: `not_permitted`: the conversation is another principal's.
+        """
+        runs = self._require_runs("submit")
+        read = read_reply(reply, self._scope, self.protocol)
+        self._dialogue.count_broken(read)
+        run_id = new_id("r")
+        await async_scope(self._scope).ports.wait_for(runs.submit(run_id, read, self._taints, priority))
+        return run_id
+
+    def run_wait(self, run_id: str, *, timeout_s: float | None = None) -> Turn:
+        """Runs `wait` for blocking code, also in a notebook, and returns its result; see `run_turn`.
+
+        Raises:
+            TimeoutError, DecisionRefused, ConfigurationError: As `wait`.
+        """
+        return self._scope.runtime.portal.run(partial(self.wait, run_id, timeout_s=timeout_s))
+
+    async def wait(self, run_id: str, *, timeout_s: float | None = None) -> Turn:
+        """Waits until a run has ended or waits for people, and returns its turn. Nothing runs here.
+
+        A turn that waits is `suspended`. `timeout_s` is in seconds; None waits as long as it takes.
+
+        Raises:
+            TimeoutError: The run has not ended in time. It goes on; `wait` may be called again.
+            DecisionRefused: `unknown_run`, `not_permitted` (another principal's run), `parked` or `divergence`.
+            ConfigurationError: The session has no store.
+        """
+        passes = self._require_runs("wait").with_scope(self._scope)
+        await asyncio.to_thread(passes.run_id_of, run_id)
+        async with asyncio.timeout(timeout_s):
+            suspended = await wait_for_run(passes.store, run_id)
+        if suspended is None:
+            return await self._run_again(passes, run_id, self._scope)
+        read = reply_of(suspended.start.reply)
+        return Turn(reply=read, suspended=Suspended.of(suspended), run_id=run_id)
+
+    def _require_runs(self, what: str) -> Runs:
+        if self._stored_runs is None:
+            raise ConfigurationError(f"{what}: give the session a store, Session(..., store='sqlite:///runs.db')")
+        return self._stored_runs
+
     def interrupt(self, reason: str = "the user stopped it") -> None:
         """Stops the turns of this session that run, from any thread. `turn` then returns, with messages as ever.
 
@@ -378,10 +443,9 @@ class Session(Traceable, Observable):
             ConfigurationError: The session has no store, or runs no programs and the run holds one. Or `finish` does
                 not fit the call by which the run ended. Or an option does not fit.
         """
-        if self._stored_runs is None:
-            raise ConfigurationError("resume: give the session a store, Session(..., store='sqlite:///runs.db')")
+        runs = self._require_runs("resume")
         async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
-            passes = self._stored_runs.with_scope(scope)
+            passes = runs.with_scope(scope)
             run_id = await passes.prepare_resume(run, decisions)
             turn = self._run_again(passes, run_id, scope)
             return await trace_turn(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
@@ -435,6 +499,8 @@ class Session(Traceable, Observable):
             final, has_final = None if end is None else end.final, end is not None
             suspended = Suspended.of(results)
             return Turn(reply=read, suspended=suspended, final=final, has_final=has_final, run_id=run_id)
+        if not read.calls:
+            return self._dialogue.without_calls(read, nameable_tools(scope, self.protocol))
         answers = [result_for_provider(result, call) for result, call in zip(results, read.calls, strict=True)]
         turn = self._dialogue.with_results(run_id, read, answers, nameable_tools(scope, self.protocol), end)
         return turn if run.stopped is None else replace(turn, stopped=run.stopped)

@@ -64,6 +64,7 @@ def _whose(*, is_nullable: bool) -> list[Column[str]]:
 
 
 IS_HELD, IS_UNFINISHED = text("runs.owner <> ''"), text("runs.status <> 'finished'")
+HAS_READY_AT = text("runs.ready_at IS NOT NULL")
 HAS_PARENT, IS_ASKED = text("log.parent <> ''"), text("log.kind IN ('request', 'decision')")
 """The rows that an index has. A query that can use it has the same condition, because a parameter's value is unknown
 when the plan is made."""
@@ -103,6 +104,9 @@ RUNS = Table(
     Column("tools", NameType),
     Column("stop", LargeBinary),
     Column("has_results", NUMBER, nullable=False, server_default="1"),
+    Column("ready_at", MOMENT),
+    Column("taken_over", NUMBER, nullable=False, server_default="0"),
+    Column("taken_at", MOMENT),
     # Runs by time, and those of a conversation or a principal: a page each at the start of a run.
     Index("runs_created_at", "created_at"),
     Index("runs_conversation", "conversation", "created_at"),
@@ -111,6 +115,8 @@ RUNS = Table(
     _index_where("runs_held", ("conversation", "owner"), IS_HELD),
     # Runs that wait, have crashed or were stopped, by time: a page at the start and one at the end.
     _index_where("runs_unfinished", ("status", "created_at"), IS_UNFINISHED),
+    # What is a worker to look at? A page at the start and one at the end.
+    _index_where("runs_ready", ("ready_at",), HAS_READY_AT),
     sqlite_strict=True,
 )
 """One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free.
@@ -120,8 +126,21 @@ The lease ends at the later of `lease_until`, which is written when it is taken,
 `tools` has the names of the tools that the model called, each between line ends; NULL in runs of an older schema.
 `stop` says who stopped the run from outside, and why. `Store.stop` also raises the number `lease` of a run that a
 process holds, so that the next record of that process finds it.
+`ready_at` is the time at which a worker is to look at the run if nobody holds it; NULL once the run has ended.
+`taken_over` counts how often the run was taken from a dead process since it last made progress, and `taken_at` is when
+it was taken last; NULL while its first process has it.
 `has_results` is 0 once the results of an ended run were shortened to what the model read of them.
 """
+
+RATES = Table(
+    "rates",
+    METADATA,
+    Column("key", NameType, primary_key=True),
+    Column("second", NUMBER, primary_key=True, autoincrement=False),
+    Column("count", NUMBER, nullable=False),
+    sqlite_strict=True,
+)
+"""How many calls of a limit that all processes share began in which second since the epoch. Old seconds are deleted."""
 
 OWNERS = Table(
     "owners",

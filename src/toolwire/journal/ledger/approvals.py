@@ -270,7 +270,7 @@ def mark_stopped(connection: Connection, sealer: Sealer, start: RunStart, stop: 
     `lease` is the next number of its lease. A process that was taken for dead cannot write any more.
     """
     values = {"stop": _seal_stop(sealer, start.run_id, stop), "status": "stopped", "owner": "", "lease": lease}
-    values |= {"rev": RUNS.c.rev + 1, "updated_at": stop.at}
+    values |= {"rev": RUNS.c.rev + 1, "updated_at": stop.at, "ready_at": None}
     connection.execute(update(RUNS).where(RUNS.c.run_id == start.run_id).values(values))
     supersede(connection, start.run_id)
     append(connection, sealer, [run_event(start, "stopped", lease=lease, by=stop.by, reason=stop.reason)])

@@ -195,7 +195,10 @@ _ENDS = ("suspended", "finished", "stopped", "diverged", "forgotten")
 """The statuses of a row that is written after another of the same lease."""
 
 _STATUSES: Mapping[str, tuple[str, ...]] = {
+    "queued": ("queued",),
     "started": ("running",),
+    "parked": ("parked",),
+    "requeued": ("running",),
     "resumed": ("running", "suspended", "stopped"),
     "stopping": ("running", "suspended"),
     "stopped": ("stopped", "finished"),

@@ -103,7 +103,7 @@ def insert_run(
     times = (run.created_at or now, now, run.expires_at)
     held = (lease.owner, lease.number, lease_until)
     texts = (run.run_id, *whose(run).values(), tools_text(run.tools))
-    row = (*times, *held, sealed, *map(clear_text, texts))
+    row = (*times, *held, sealed, *map(clear_text, texts), lease_until)
     name = clear_text(run.conversation)
     if not name or not run_statement(connection, _INSERT_IF_FREE, *row, name, lease.owner).rowcount:
         if name:
@@ -114,7 +114,8 @@ def insert_run(
 
 _INSERT_RUN = (
     "INSERT INTO runs (status, rev, created_at, updated_at, expires_at, owner, lease, lease_until, start, run_id,"
-    " conversation, principal, agent, tenant, tools) SELECT 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    " conversation, principal, agent, tenant, tools, ready_at)"
+    " SELECT 'running', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 )
 _INSERT_IF_FREE = (
     _INSERT_RUN  # noqa: S608 - a constant

@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, case, delete, func, insert, literal, or_, select, update
 
 from toolwire.journal.database.driver import run_many, run_statement
 from toolwire.journal.database.gathering import find_part
-from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS
+from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS, STEPS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.machine.system import process_start
@@ -167,7 +167,7 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, lease
         DecisionRefused: `unknown_run`, or `run_busy` if another process may still hold the run.
     """
     # The row stays locked until the end of the transaction. SQLite has only one writer anyway.
-    columns = select(RUNS.c.owner, RUNS.c.lease, RUNS.c.lease_until)
+    columns = select(RUNS.c.owner, RUNS.c.lease, RUNS.c.lease_until, RUNS.c.taken_over)
     row = connection.execute(columns.where(RUNS.c.run_id == run_id).with_for_update()).one_or_none()
     if row is None:
         raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
@@ -176,16 +176,32 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, lease
         if holder := living_holder(row.owner, lease_until=row.lease_until, alive_until=renewed, now=now):
             raise DecisionRefused("run_busy", f"run {run_id!r} is in use by {holder}")
     lease = Lease(run_id=run_id, owner=str(owner), number=row.lease + 1)
+    is_taken_over = bool(row.owner) and not is_ours
+    times = {"lease_until": lease_until, "ready_at": lease_until, "taken_at": now, "updated_at": now}
     connection.execute(
         update(RUNS)
         .where(RUNS.c.run_id == run_id)
-        .values(owner=lease.owner, lease=lease.number, lease_until=lease_until, rev=RUNS.c.rev + 1, updated_at=now)
+        .values(
+            owner=lease.owner,
+            lease=lease.number,
+            rev=RUNS.c.rev + 1,
+            status=case((RUNS.c.status == "queued", "running"), else_=RUNS.c.status),
+            taken_over=case((has_progress(), 0), else_=RUNS.c.taken_over) + literal(int(is_taken_over)),
+            **times,
+        )
     )
     return lease
 
 
+def has_progress() -> Any:
+    """Returns the SQL condition for a run that has recorded a step since it was taken last."""
+    since = func.coalesce(RUNS.c.taken_at, RUNS.c.created_at)
+    of_run = (STEPS.c.run_id == RUNS.c.run_id) & or_(STEPS.c.started_at > since, STEPS.c.ended_at > since)
+    return select(STEPS.c.key).where(of_run).correlate(RUNS).exists()
+
+
 def end_run(connection: Connection, lease: Lease, status: str, outcome: bytes | None, now: float) -> int:
-    """Records that the run ended or waits, and releases it. Returns its revision.
+    """Records that the run ended or waits, and releases it. Returns its revision. No worker is to look at it.
 
     Raises:
         LeaseLost: Another process holds the run.
@@ -198,17 +214,17 @@ def end_run(connection: Connection, lease: Lease, status: str, outcome: bytes | 
 
 
 _END_RUN = (
-    "UPDATE runs SET status = ?, outcome = ?, updated_at = ?, owner = '', rev = rev + 1"
+    "UPDATE runs SET status = ?, outcome = ?, updated_at = ?, owner = '', ready_at = NULL, rev = rev + 1"
     " WHERE run_id = ? AND owner = ? AND lease = ? RETURNING rev"
 )
 
 
-def give_up(connection: Connection, lease: Lease) -> None:
+def give_up(connection: Connection, lease: Lease, now: float) -> None:
     """Releases the run for any process. Does nothing if another process already holds it."""
     connection.execute(
         update(RUNS)
         .where(RUNS.c.run_id == lease.run_id, RUNS.c.owner == lease.owner, RUNS.c.lease == lease.number)
-        .values(owner="")
+        .values(owner="", ready_at=now)
     )
 
 
@@ -228,9 +244,9 @@ def renew(connection: Connection, owner: Owner, now: float, *, lease_until: floa
         connection.execute(delete(OWNERS).where(OWNERS.c.alive_until < now - FORGOTTEN_S))
 
 
-def leave(connection: Connection, owner: Owner) -> None:
+def leave(connection: Connection, owner: Owner, now: float) -> None:
     """Releases every lease of an owner that exits normally."""
-    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner), IS_HELD).values(owner=""))
+    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner), IS_HELD).values(owner="", ready_at=now))
     connection.execute(delete(OWNERS).where(OWNERS.c.owner == str(owner)))
 
 

@@ -13,13 +13,36 @@ from toolwire.journal.ledger.conversations import rejoin_conversation
 from toolwire.journal.ledger.forms import read_form, read_result, read_results, read_run, texts_of
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import take
+from toolwire.journal.ledger.ready import PARKED
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.shared_variables import variables_in
+from toolwire.journal.ledger.shared_variables import note_variables, variables_in, with_variables
+from toolwire.journal.ledger.steps import NOTED
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.run import RunStatus
+from toolwire.journal.run import RunStatus, SuspendedRun
 from toolwire.permission.approval import DecisionRefused
+
+
+def look_at_suspended(connection: Connection, database: Database, run_id: str) -> SuspendedRun:
+    """Returns a run that waits for people as it stands, without its lease.
+
+    Raises:
+        DecisionRefused: `unknown_run`, `bad_mac` or `schema_too_new`.
+    """
+    sealer = database.sealer
+    row = connection.execute(select(RUNS.c.start, RUNS.c.rev).where(RUNS.c.run_id == run_id)).one_or_none()
+    if row is None:
+        raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+    head, root = history_of(connection, sealer, run_id).root()
+    return SuspendedRun(
+        start=read_form(sealer.open(row.start, "runs", run_id, "start"), read_run),
+        rev=row.rev,
+        head=head,
+        root=root,
+        pending=tuple(approvals.pending(connection, sealer, run_id, database.clock())),
+        key=sealer.wire_key,
+    )
 
 
 def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedger:
@@ -38,6 +61,9 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
             sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: read_result(form["result"], None)
         )
     status: RunStatus = row.status
+    if status == "parked":
+        raise DecisionRefused("parked", PARKED.format(run_id=run_id))
+    is_new = status == "queued"
     if row.outcome is None and divergence is None:
         now = database.clock()
         if start.expires_at and now > start.expires_at:
@@ -47,11 +73,18 @@ def reopen_run(connection: Connection, database: Database, row: Any) -> RunLedge
         lease = take(connection, run_id, database.owner, now, lease_until=until, is_ours=is_ours)
         status = "running"
         start, urls = rejoin_conversation(connection, sealer, start, database.owner, now)
-        append(connection, sealer, [run_event(start, "resumed", lease=lease.number, process=database.owner.process_id)])
+        begins = "started" if is_new else "resumed"
+        append(connection, sealer, [run_event(start, begins, lease=lease.number, process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
     history.size += len(written)
-    start = replace(start, variables=variables_in(history))
+    if is_new and lease is not None:
+        # What its conversation has read and set since it was submitted counts.
+        start = with_variables(connection, sealer, start)
+        if notes := note_variables(sealer, start, history):
+            NOTED.write(connection, notes)
+    else:
+        start = replace(start, variables=variables_in(history))
     history.stopped = divergence
     if lease is not None:
         history.requests = approvals.requests_of_run(

@@ -31,6 +31,7 @@ from toolwire.journal.ledger.forms import encode_form, result_form, start_form, 
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
 from toolwire.journal.ledger.leases import LEASE_CHECK, Lease, LeaseLost, check_lease, end_run, give_up
+from toolwire.journal.ledger.ready import next_look, set_ready_at
 from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, note_row, step_end_row, step_start_row
 from toolwire.journal.ledger.store_database import Database
@@ -314,14 +315,17 @@ class RunLedger:
                 self._check_lease(connection)
                 return None
             self._end(connection, taints, urls, "suspended", None)
-            sealer = self._database.sealer
+            sealer, now = self._database.sealer, self._database.clock()
+            # Only now is the row locked, so that no decision comes between.
+            pending = approvals.pending(connection, sealer, self.run_id, now)
+            set_ready_at(connection, self.run_id, next_look(pending, now))
             head, root = self._history.root()
             return SuspendedRun(
                 start=self.start,
                 rev=self.rev,
                 head=head,
                 root=root,
-                pending=tuple(approvals.pending(connection, sealer, self.run_id, self._database.clock())),
+                pending=tuple(pending),
                 key=sealer.wire_key,
             )
 
@@ -374,7 +378,7 @@ class RunLedger:
     def _give_up(self, connection: Connection) -> None:
         lease = self._require_lease()
         if not self.notice_stop(connection):
-            give_up(connection, lease)
+            give_up(connection, lease, self._database.clock())
         elif self._stop is not None:
             approvals.mark_stopped(
                 connection, self._database.sealer, self.start, self._stop, lease=self._stop.lease + 1
@@ -553,7 +557,7 @@ class RunLedger:
         def job(connection: Connection) -> None:
             self._check_lease(connection)
             change = update(RUNS).where(RUNS.c.run_id == self.run_id)
-            connection.execute(change.values(status="diverged", divergence=sealed))
+            connection.execute(change.values(status="diverged", divergence=sealed, ready_at=None))
             append(
                 connection,
                 self._database.sealer,

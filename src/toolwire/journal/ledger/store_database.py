@@ -275,11 +275,11 @@ class Database:
             with self._gate, engine_for_writes(self._engine).begin() as connection:
                 renew(connection, self.owner, self.clock(), lease_until=self.lease_until())
                 for lease in left:
-                    give_up(connection, lease)
+                    give_up(connection, lease, self.clock())
 
     def _leave(self, connection: Connection) -> None:
         self._conversations.leave(connection)
-        leave(connection, self.owner)
+        leave(connection, self.owner, self.clock())
         # Rows that wait for the end of the transaction would take a chain again.
         write_rows(connection)
         self._chain.release(connection)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, or_, select, tuple_
 
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import IS_HELD, IS_UNFINISHED, OWNERS, REQUESTS, RUNS, STEPS
+from toolwire.journal.database.tables import HAS_READY_AT, IS_HELD, IS_UNFINISHED, OWNERS, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import read_summary, tools_text
 from toolwire.journal.page import Page, cursor_of, page_of, read_cursor
@@ -59,6 +59,16 @@ def list_runs(
     return Page(runs, more=more, cursor=cursor_of(KIND, runs[-1].created_at, runs[-1].run_id) if runs else "")
 
 
+def list_ready(connection: Connection, sealer: Sealer, now: float, *, limit: int) -> list[RunInfo]:
+    """Returns the runs that are due and that no living process holds, those that are due longest first."""
+    owner_lives = select(OWNERS.c.owner).where(OWNERS.c.owner == RUNS.c.owner, OWNERS.c.alive_until > now).exists()
+    # A process of an older toolwire does not take back the time of a run that it ends.
+    is_open = RUNS.c.status.in_(("queued", "running", "suspended"))
+    query = _DESCRIPTION.where(HAS_READY_AT, RUNS.c.ready_at <= now, is_open, ~owner_lives)
+    found = _read_infos(connection, sealer, query.order_by(RUNS.c.ready_at).limit(limit), now)
+    return [info for info in found if not info.is_held]
+
+
 def read_run_info(connection: Connection, sealer: Sealer, run_id: str, now: float) -> RunInfo:
     """Returns the description of one run.
 
@@ -105,7 +115,7 @@ def _find_held(connection: Connection, now: float) -> list[str]:
     return [row.run_id for row in connection.execute(query) if holders.is_held(row)]
 
 
-_FACTS = ("run_id", "status", "rev", "created_at", "updated_at", "expires_at")
+_FACTS = ("run_id", "status", "rev", "created_at", "updated_at", "expires_at", "taken_over")
 """The columns that a description has as they are."""
 
 

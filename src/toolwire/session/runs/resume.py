@@ -160,11 +160,27 @@ class Runs:
 
     def _open(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
         """Opens a new run. The future gives its ledger."""
+        return self.store.start(self._run_start(run_id, reply, run.taints))
+
+    def submit(self, run_id: str, reply: Reply, taints: Iterable[Label], priority: int) -> Future[None]:
+        """Records a run that a worker begins.
+
+        Raises:
+            ConfigurationError: The store hands nothing to workers.
+        """
+        submit = getattr(self.store, "submit", None)
+        if submit is None:
+            raise ConfigurationError(
+                "submit: this store keeps no run for workers: write Store.open('postgresql://...')"
+            )
+        return submit(self._run_start(run_id, reply, taints), priority=priority)
+
+    def _run_start(self, run_id: str, reply: Reply, taints: Iterable[Label]) -> RunStart:
         now = self.store.clock()
         names = {call.name for call in reply.calls}
         scope = self._scope()
         entries = [entry for entry in scope.catalogue if entry.name in names]
-        start = RunStart(
+        return RunStart(
             run_id=run_id,
             reply=reply_form(reply),
             protocol=self._protocol,
@@ -172,13 +188,12 @@ class Runs:
             conversation=scope.conversation,
             tools={entry.name: entry.tool.digest for entry in entries},
             policy_digest=scope.policy.digest,
-            taints=tuple(sorted(run.taints)),
+            taints=tuple(sorted(taints)),
             engine=replay_engine,
             created_at=now,
             expires_at=now + RUN_LIFE_S,
             variables=self._variables.of(scope.caller),
         )
-        return self.store.start(start)
 
     async def run_again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
         """Runs a recorded run again, and returns its reply, its results or suspended form, and its state.

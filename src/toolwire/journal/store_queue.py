@@ -1,0 +1,127 @@
+"""Runs that workers take: submitted, due, parked and put back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from concurrent.futures import Future
+
+from sqlalchemy import Connection, insert
+
+from toolwire.journal.database.tables import RUNS
+from toolwire.journal.ledger.conversations import join_conversation, lock_conversation, whose
+from toolwire.journal.ledger.forms import encode_form, run_form, tools_text
+from toolwire.journal.ledger.ready import park_stuck, requeue_run, set_ready_at
+from toolwire.journal.ledger.reopen import look_at_suspended
+from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.log.chain import append
+from toolwire.journal.log.events import run_event
+from toolwire.journal.page import check_limit
+from toolwire.journal.reading.run_list import list_ready
+from toolwire.journal.run import RunInfo, RunStart, SuspendedRun
+from toolwire.journal.run_queue import RunQueue
+from toolwire.journal.twins import async_twin
+from toolwire.permission.approval import Decider, decider_of
+
+READY_LISTED = 100
+"""Default number of due runs in a list: more than one process begins at once."""
+
+
+class StoreQueue(ABC):
+    """The part of a `Store` that hands runs to workers."""
+
+    _queue: RunQueue | None = None
+
+    @property
+    @abstractmethod
+    def _database(self) -> Database: ...
+
+    def submit(self, run: RunStart, *, priority: int = 0) -> Future[None]:
+        """Records a run that nobody has begun, together with its job if the store has a queue. Nothing runs here.
+
+        The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
+        """
+        database, sealer, queue = self._database, self._database.sealer, self._queue
+        # Sealed in this thread, since a reply may be large.
+        sealed = sealer.seal(encode_form(run_form(run)), "runs", run.run_id, "start")
+
+        def write(connection: Connection) -> None:
+            now = database.clock()
+            if run.conversation:
+                state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
+                join_conversation(connection, sealer, run, state, now)
+            values = {"run_id": run.run_id, "status": "queued", "rev": 1, "expires_at": run.expires_at}
+            times = {"created_at": run.created_at or now, "updated_at": now, "lease_until": now, "ready_at": now}
+            values |= {"owner": "", "lease": 0, "start": sealed, "tools": tools_text(run.tools), **whose(run), **times}
+            connection.execute(insert(RUNS).values(values))
+            append(connection, sealer, [run_event(run, "queued", caller=run.caller)])
+            if queue is not None:
+                queue.put(connection, run.run_id, conversation=run.conversation, priority=priority)
+
+        return database.run(write, locks=(run.conversation,) if run.conversation else ())
+
+    def suspended_run(self, run_id: str) -> SuspendedRun:
+        """Returns a run that waits for people, without taking its lease.
+
+        Raises:
+            DecisionRefused: `unknown_run`, `bad_mac` or `schema_too_new`.
+        """
+        database = self._database
+        return database.read(lambda connection: look_at_suspended(connection, database, run_id), is_one_state=True)
+
+    asuspended_run = async_twin(suspended_run)
+
+    def ready(self, limit: int = READY_LISTED) -> list[RunInfo]:
+        """Returns at most `limit` runs that are due and that no living process holds, those due longest first.
+
+        A run is due once it is submitted, decided or given up, when a request of it expires, or when its process died.
+        `toolwire.fleet.go_on` goes on with it.
+
+        Raises:
+            ConfigurationError: `limit` is not a whole number from 1.
+        """
+        check_limit(limit)
+        database = self._database
+        return database.read(
+            lambda connection: list_ready(connection, database.sealer, database.clock(), limit=limit),
+            is_one_state=True,
+        )
+
+    aready = async_twin(ready)
+
+    def park(self, run_id: str) -> bool:
+        """Parks a run that was taken from a dead process 3 times without a step in between. True if it is parked.
+
+        Raises:
+            DecisionRefused: `unknown_run`.
+        """
+        database = self._database
+        return database.run(
+            lambda connection: park_stuck(connection, database.sealer, run_id, database.clock()), locks=(run_id,)
+        ).result()
+
+    apark = async_twin(park)
+
+    def set_aside(self, run_id: str) -> None:
+        """Takes a run that cannot go on, such as an expired one, from the list of due runs. It stays on record."""
+        database = self._database
+        database.run(lambda connection: set_ready_at(connection, run_id, None), locks=(run_id,)).result()
+
+    aset_aside = async_twin(set_aside)
+
+    def requeue(self, run_id: str, *, by: Decider | str) -> None:
+        """Lets a parked run go on. Any other run that has not ended is due now. The log has who did it.
+
+        Raises:
+            DecisionRefused: `unknown_run`, or `run_ended`.
+            ConfigurationError: `by` has another type.
+        """
+        author, database, queue = decider_of(by, "requeue"), self._database, self._queue
+
+        def job(connection: Connection) -> None:
+            run = requeue_run(connection, database.sealer, run_id, author, database.clock())
+            if queue is not None:
+                queue.put(connection, run_id, conversation=run.conversation, priority=0)
+
+        database.run(job, locks=(run_id,)).result()
+
+    arequeue = async_twin(requeue)
