@@ -18,8 +18,8 @@ SessionFor = Callable[[RunInfo, Store], Session]
 """Makes the session that goes on with a run. It is called once for each time that a worker takes a run."""
 
 Outcome = Literal["finished", "suspended", "stopped", "parked", "later"]
-"""finished: its results are on record. suspended: it waits for people. stopped: a person stopped it, or it cannot go on.
-parked: only a person puts it back. later: it or its conversation is at work elsewhere; try again in a second.
+"""finished: its results are on record. suspended: it waits for people. stopped: a person stopped it, or it cannot go
+on. parked: only a person puts it back. later: it or its conversation is at work elsewhere; try again in a second.
 """
 
 _LATER = ("run_busy", "conversation_busy")
@@ -101,7 +101,7 @@ def make_session(session_for: SessionFor, run: RunInfo, store: Store) -> Session
     wrong = {
         "store=store": session.store is not store,
         "protocol=run.protocol": session.protocol.name != run.protocol,
-        "caller=run.caller": session.caller.principal != run.caller.principal,
+        "caller=run.caller": session.caller != run.caller,
         "conversation=run.conversation": session.conversation != run.conversation,
     }
     missing = [option for option, is_wrong in wrong.items() if is_wrong]

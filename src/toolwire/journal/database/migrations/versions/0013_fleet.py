@@ -15,7 +15,7 @@ branch_labels = None
 depends_on = None
 
 NUMBER: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-MOMENT = sa.Double().with_variant(sa.REAL(), "sqlite")
+MOMENT: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 
 def upgrade() -> None:
