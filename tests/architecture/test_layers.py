@@ -37,7 +37,8 @@ LAYERS = {
     "agent": {*FACADE, "facade", "session"},
     "testing": {*FACADE, "facade", "session"},
     "gateway": {*FACADE, "facade", "session"},
-    "cli": {"root"},
+    "fleet": {*FACADE, "facade", "session"},
+    "cli": {"root", "fleet"},
 }
 MORE = {
     "toolwire.builtin.code_execution": {"sandbox"},

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Literal, cast
 
-from toolwire.journal.ledger.ready import TAKEOVERS
+from toolwire.journal.queueing import TAKEOVERS
 from toolwire.journal.run import RunInfo
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused

@@ -16,10 +16,10 @@ from toolwire.journal.database.tables import RUNS
 from toolwire.journal.growth.pruner import Pruner
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.approvals import RunStop, stop_run
-from toolwire.journal.ledger.ready import wake_decided
 from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.queueing import wake_decided
 from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.run_queue import RunQueue
@@ -102,8 +102,8 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
         process has the store open. Of several processes with the store, one at a time does so. None keeps everything,
         or leaves it to them.
 
-        With a `queue`, such as `toolwire.fleet.ProcrastinateQueue()`, what is submitted and decided by this object is
-        put into it, in the same transaction. Without one, workers find it when they next look at the store.
+        With a `queue`, such as `toolwire.fleet.ProcrastinateQueue()`, workers are told of what this object submits and
+        decides. Without one they find it when they next look at the store.
 
         Raises:
             ConfigurationError: The URL, the key, `pool_size`, `lease_s` or `retention` is invalid, or this process has
@@ -116,8 +116,6 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
         if retention is not None:
             check_retention(retention)
-        if queue is not None:
-            queue.attach(url)
         location = location_of(url, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
         if not create:
             require_store(location)
@@ -126,7 +124,7 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
             store._memory = store._open()
         _refuse_other_settings(store._database, location, retention)
         # From here on, so that a refused opening prunes nothing.
-        store._retention, store._queue = retention, queue
+        store._attach(retention, queue)
         store._database.handles.add(store)
         return store
 
@@ -359,6 +357,11 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
         if self._retention is not None and database.pruner is None:
             self._begin_pruning(database, self._retention)
         return database
+
+    def _attach(self, retention: Retention | None, queue: RunQueue | None) -> None:
+        if queue is not None:
+            queue.attach(self._location.url.render_as_string(hide_password=False))
+        self._retention, self._queue = retention, queue
 
     def _begin_pruning(self, database: Database, retention: Retention) -> None:
         with _BEGINNING:

@@ -10,12 +10,13 @@ from sqlalchemy import Connection, insert
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger.conversations import join_conversation, lock_conversation, whose
 from toolwire.journal.ledger.forms import encode_form, run_form, tools_text
-from toolwire.journal.ledger.ready import park_stuck, requeue_run, set_ready_at
+from toolwire.journal.ledger.leases import set_ready_at
 from toolwire.journal.ledger.reopen import look_at_suspended
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.page import check_limit
+from toolwire.journal.queueing import park_stuck, requeue_run
 from toolwire.journal.reading.run_list import list_ready
 from toolwire.journal.run import RunInfo, RunStart, SuspendedRun
 from toolwire.journal.run_queue import RunQueue

@@ -1,5 +1,7 @@
 """`Session`: reads a model's replies, runs their calls, and returns the messages for the model."""
 
+# Over 500 lines: most of it are the texts of what users call, and each method is a few lines over the parts of a turn.
+
 from __future__ import annotations
 
 import asyncio
@@ -42,7 +44,7 @@ from toolwire.session.frame import refuse_options_below, run_below, trace_turn, 
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
-from toolwire.session.runs.waiting import wait_for_run
+from toolwire.session.runs.run_waiting import wait_for_run
 from toolwire.session.runs.wire import GivenDecisions
 from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.setup import (

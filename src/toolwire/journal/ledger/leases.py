@@ -22,7 +22,7 @@ from sqlalchemy import Connection, case, delete, func, insert, literal, or_, sel
 from toolwire.journal.database.driver import run_many, run_statement
 from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS, STEPS
-from toolwire.permission.approval import DecisionRefused
+from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.machine.system import process_start
 
@@ -198,6 +198,24 @@ def has_progress() -> Any:
     since = func.coalesce(RUNS.c.taken_at, RUNS.c.created_at)
     of_run = (STEPS.c.run_id == RUNS.c.run_id) & or_(STEPS.c.started_at > since, STEPS.c.ended_at > since)
     return select(STEPS.c.key).where(of_run).correlate(RUNS).exists()
+
+
+PARKED = (
+    "run {run_id!r} is parked: process after process died over it. `toolwire runs requeue {run_id}` or "
+    "Store.requeue({run_id!r}) puts it back"
+)
+
+
+def set_ready_at(connection: Connection, run_id: str, at: float | None) -> None:
+    """Sets the time at which a worker is to look at a run that nobody holds; None: it need not."""
+    connection.execute(update(RUNS).where(RUNS.c.run_id == run_id, RUNS.c.owner == "").values(ready_at=at))
+
+
+def next_look(pending: Sequence[ApprovalRequest], now: float) -> float | None:
+    """Returns when a suspended run is to be looked at: when its first request expires, or now if none waits."""
+    if not pending:
+        return now
+    return min((request.expires_at for request in pending if request.expires_at), default=None)
 
 
 def end_run(connection: Connection, lease: Lease, status: str, outcome: bytes | None, now: float) -> int:

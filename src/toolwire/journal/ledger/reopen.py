@@ -12,8 +12,7 @@ from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.conversations import rejoin_conversation
 from toolwire.journal.ledger.forms import read_form, read_result, read_results, read_run, texts_of
 from toolwire.journal.ledger.history import history_of
-from toolwire.journal.ledger.leases import take
-from toolwire.journal.ledger.ready import PARKED
+from toolwire.journal.ledger.leases import PARKED, take
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.shared_variables import note_variables, variables_in, with_variables
 from toolwire.journal.ledger.steps import NOTED

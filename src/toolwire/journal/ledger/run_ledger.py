@@ -30,8 +30,16 @@ from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import encode_form, result_form, start_form, texts_of
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.kept_results import KeptResults
-from toolwire.journal.ledger.leases import LEASE_CHECK, Lease, LeaseLost, check_lease, end_run, give_up
-from toolwire.journal.ledger.ready import next_look, set_ready_at
+from toolwire.journal.ledger.leases import (
+    LEASE_CHECK,
+    Lease,
+    LeaseLost,
+    check_lease,
+    end_run,
+    give_up,
+    next_look,
+    set_ready_at,
+)
 from toolwire.journal.ledger.shared_variables import keep_variables
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, StepEnd, note_row, step_end_row, step_start_row
 from toolwire.journal.ledger.store_database import Database

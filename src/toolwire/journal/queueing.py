@@ -1,8 +1,7 @@
-"""When a worker is to look at a run, and which runs only a person puts back."""
+"""Makes runs due for workers again: after a decision, or when a person puts a parked one back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
@@ -11,34 +10,17 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import REQUESTS, RUNS
 from toolwire.journal.ledger.approvals import waits
 from toolwire.journal.ledger.forms import read_form, read_run
-from toolwire.journal.ledger.leases import has_progress
+from toolwire.journal.ledger.leases import has_progress, set_ready_at
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunStart
-from toolwire.permission.approval import ApprovalRequest, Decider, DecisionRefused
+from toolwire.permission.approval import Decider, DecisionRefused
 
 TAKEOVERS = 3
 """Times that a run is taken over without a step in between before it is parked.
 
 One death is a deployment, two may be a bad host. A run over which a fourth process would die is what kills them.
 """
-
-PARKED = (
-    "run {run_id!r} is parked: process after process died over it. `toolwire runs requeue {run_id}` or "
-    "Store.requeue({run_id!r}) puts it back"
-)
-
-
-def set_ready_at(connection: Connection, run_id: str, at: float | None) -> None:
-    """Sets the time at which a worker is to look at a run that nobody holds; None: it need not."""
-    connection.execute(update(RUNS).where(RUNS.c.run_id == run_id, RUNS.c.owner == "").values(ready_at=at))
-
-
-def next_look(pending: Sequence[ApprovalRequest], now: float) -> float | None:
-    """Returns when a suspended run is to be looked at: when its first request expires, or now if none waits."""
-    if not pending:
-        return now
-    return min((request.expires_at for request in pending if request.expires_at), default=None)
 
 
 def wake_decided(connection: Connection, request_id: str, now: float) -> Any:
