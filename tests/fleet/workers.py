@@ -20,7 +20,11 @@ class WorkerProcess:
         command = ["worker", "tests.fleet.app:session_for", "--store", url, *arguments]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "toolwire", *command],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
     @property

@@ -33,7 +33,7 @@ class Figures:
         ready: Runs of the store that wait for a worker.
         oldest_ready_s: Seconds since the oldest of them was due.
         parked: Runs of the store that only a person puts back.
-        taken_over: Times that living runs of the store were taken over from a process that died.
+        taken_over: Times that the runs at work were taken over from a process that died, since their last step.
     """
 
     places: int
@@ -52,7 +52,7 @@ class Figures:
             *_gauge("toolwire_runs_ready", "Runs that wait for a worker.", self.ready),
             *_gauge("toolwire_runs_oldest_ready_seconds", "Age of the oldest of them.", self.oldest_ready_s),
             *_gauge("toolwire_runs_running", "Runs that this worker works on.", self.running),
-            *_gauge("toolwire_runs_taken_over", "Times that living runs were taken over.", self.taken_over),
+            *_gauge("toolwire_runs_taken_over", "Times that the runs at work were taken over.", self.taken_over),
             *_gauge("toolwire_runs_parked", "Runs that wait for `toolwire runs requeue`.", self.parked),
             *_gauge("toolwire_worker_places", "Runs that this worker takes at a time.", self.places),
             *_summary("toolwire_run_seconds", "Time of the runs of this worker.", self.runs),

@@ -23,7 +23,7 @@ RETRY_LIMIT_S = 60.0
 POOL = 4
 """Connections of the queue, beside the store's: one listens, and a job needs one for a few milliseconds."""
 
-_WAKE_FOR = WAKE + " WHERE EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = %(lock)s AND status = 'todo')"
+_WAKE_FOR = WAKE + " WHERE EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = %(lock)s AND status = 'todo')"  # noqa: S608 - constants
 
 
 class PutBack(Exception):
@@ -84,4 +84,3 @@ def make_app(queue: ProcrastinateQueue, go_on: Callable[[str], Awaitable[None]])
         await go_on(run_id)
 
     return app
-

@@ -23,12 +23,13 @@ _LOG = logging.getLogger("toolwire.fleet")
 _STALE_LOOKS = 2
 """Looks in a row that find an old heartbeat. The first one after a stopped process was woken always does."""
 _AGE = text("SELECT extract(epoch FROM now() - last_heartbeat) FROM procrastinate_workers WHERE id = :worker")
-_RUNS = text("""
-    SELECT count(*) FILTER (WHERE status <> 'parked' AND ready_at <= :now AND owner = ''),
-        coalesce(:now - min(ready_at) FILTER (WHERE status <> 'parked' AND ready_at <= :now AND owner = ''), 0),
-        count(*) FILTER (WHERE status = 'parked')
-    FROM runs WHERE ready_at <= :now OR status = 'parked'
+_READY = text("""
+    SELECT count(*), coalesce(extract(epoch FROM now()) - min(ready_at), 0)
+    FROM runs WHERE ready_at <= extract(epoch FROM now()) AND owner = ''
 """)
+_PARKED = text("SELECT count(*) FROM runs WHERE status <> 'finished' AND status = 'parked'")
+_TAKEN_OVER = text("SELECT coalesce(sum(taken_over), 0) FROM runs WHERE owner <> ''")
+"""Each reads one index of the runs."""
 
 
 class Vitals:
@@ -94,9 +95,11 @@ class Vitals:
         return None if age_s is None else float(age_s)
 
     def _read_runs(self, connection: Connection) -> None:
-        figures, now = self._figures, time.time()
-        ready, oldest_s, parked = connection.execute(_RUNS, {"now": now}).one()
-        figures.ready, figures.oldest_ready_s, figures.parked = ready, float(oldest_s), parked
+        figures = self._figures
+        ready, oldest_s = connection.execute(_READY).one()
+        figures.ready, figures.oldest_ready_s = ready, float(oldest_s)
+        figures.parked = connection.execute(_PARKED).scalar_one()
+        figures.taken_over = int(connection.execute(_TAKEN_OVER).scalar_one())
 
     def _reason_to_end(self) -> str:
         if self._stale >= _STALE_LOOKS:

@@ -63,9 +63,7 @@ def worker(
         raise Stop(ExitCode.WRONG_USAGE, "nothing says how the session of a run is made", hint=hint)
     url, prepared = find_place(store)
     queue = ProcrastinateQueue()
-    settings = WorkerSettings(
-        concurrency=concurrency, grace_s=grace, per_tenant=per_tenant, poll_s=poll, health=health
-    )
+    settings = WorkerSettings(concurrency=concurrency, grace_s=grace, per_tenant=per_tenant, poll_s=poll, health=health)
     try:
         if migrate:
             made = queue.migrate(url)
