@@ -51,7 +51,6 @@ def session_for(run: RunInfo, store: Store) -> Session:
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
-    import json
 
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {

@@ -58,12 +58,13 @@ def done_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start_worker(url: str, done_file: Path) -> Iterator[Callable[..., WorkerProcess]]:
+def start_worker(bare_url: str, done_file: Path, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
     """Starts `toolwire worker` with these arguments. Each is killed at the end."""
     started: list[WorkerProcess] = []
 
     def start(*arguments: str) -> WorkerProcess:
-        started.append(WorkerProcess(url, arguments, {**os.environ, "DONE_FILE": str(done_file)}))
+        environment = {**os.environ, "DONE_FILE": str(done_file)}
+        started.append(WorkerProcess(bare_url, arguments, environment, tmp_path / f"said{len(started)}"))
         return started[-1]
 
     yield start

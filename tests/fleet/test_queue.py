@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import text
 
+from tests.fleet.workers import WorkerProcess
 from toolwire.fleet import ProcrastinateQueue
 from toolwire.fleet.sweep import Sweep
 from toolwire.journal.store import Store
@@ -121,3 +123,9 @@ def test_one_process_sweeps_at_a_time(attached: ProcrastinateQueue) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('toolwire sweep'))"))
         assert sweeping(attached, "r_1").sweep() == 0
     assert sweeping(attached, "r_1").sweep() == 1
+
+
+def test_a_worker_of_a_queue_without_tables_ends_with_one_line(start_worker: Callable[..., WorkerProcess]) -> None:
+    code, said = start_worker().wait()
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "run `toolwire worker --migrate` once" in said

@@ -14,22 +14,23 @@ ROOT = Path(__file__).parents[2]
 
 
 class WorkerProcess:
-    """A worker that runs until it is told to end."""
+    """A worker that runs until it is told to end. What it says goes to a file."""
 
-    def __init__(self, url: str, arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
+    def __init__(self, url: str, arguments: tuple[str, ...], environment: Mapping[str, str], said: Path) -> None:
         command = ["worker", "tests.fleet.app:session_for", "--store", url, *arguments]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "toolwire", *command],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self._said = said
+        with said.open("w") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "toolwire", *command],
+                cwd=ROOT,
+                env=environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def said(self) -> str:
+        """What it said so far."""
+        return self._said.read_text()
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -39,6 +40,5 @@ class WorkerProcess:
         self.wait()
 
     def wait(self) -> tuple[int, str]:
-        """Its exit code, and what it said."""
-        said, _ = self._process.communicate(timeout=PATIENCE_S)
-        return self._process.returncode, said
+        """Its exit code, and all that it said."""
+        return self._process.wait(PATIENCE_S), self.said()

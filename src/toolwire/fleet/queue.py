@@ -54,11 +54,9 @@ class ProcrastinateQueue:
             with self.engine.connect() as connection:
                 has_schema = connection.execute(_HAS_SCHEMA).scalar_one()
         except DBAPIError as error:
-            raise StoreUnavailable(f"the queue at {url_text(self.place)} cannot be reached: {error.orig}") from error
+            raise StoreUnavailable(f"the queue at {self._shown} cannot be reached: {error.orig}") from error
         if not has_schema:
-            raise ConfigurationError(
-                f"the queue at {url_text(self.place)} has no tables: run `toolwire worker --migrate` once"
-            )
+            raise ConfigurationError(f"the queue at {self._shown} has no tables: run `toolwire worker --migrate` once")
 
     def put(
         self, connection: Connection, run_id: str, *, conversation: str, priority: int = 0, delay_s: float = 0.0
@@ -90,7 +88,7 @@ class ProcrastinateQueue:
                     assert driver is not None
                     driver.cursor().execute(SchemaManager.get_schema())
         except DBAPIError as error:
-            raise StoreUnavailable(f"the queue at {url_text(self.place)} was not made: {error.orig}") from error
+            raise StoreUnavailable(f"the queue at {self._shown} was not made: {error.orig}") from error
         return is_new
 
     @property
@@ -108,6 +106,10 @@ class ProcrastinateQueue:
     def conninfo(self) -> str:
         """The URL as libpq reads it, with its password."""
         return self.place.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    @property
+    def _shown(self) -> str:
+        return url_text(self.place.set(drivername="postgresql"))
 
     @property
     def engine(self) -> Engine:

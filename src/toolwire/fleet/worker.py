@@ -18,7 +18,7 @@ from toolwire.fleet.health import serve_health
 from toolwire.fleet.queue import QUEUE, ProcrastinateQueue
 from toolwire.fleet.sweep import BEAT_S, DEAD_AFTER_S, Sweep
 from toolwire.fleet.vitals import Vitals
-from toolwire.runtime.extras import packages_of
+from toolwire.runtime.extras import require_packages
 
 if TYPE_CHECKING:
     from toolwire.journal.run import RunInfo
@@ -76,8 +76,7 @@ class Worker:
     def __init__(
         self, store: Store, queue: ProcrastinateQueue, session_for: SessionFor, settings: WorkerSettings
     ) -> None:
-        with packages_of("fleet", "toolwire worker"):
-            import procrastinate  # noqa: F401
+        require_packages("fleet", "toolwire worker", ("procrastinate", "psycopg_pool"))
         self._store = store
         self._queue = queue
         self._session_for = session_for
