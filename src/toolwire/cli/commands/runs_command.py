@@ -72,7 +72,7 @@ def requeue(context: typer.Context, run: RunArgument, store: StoreOption = None)
     output: Output = context.obj
     with open_store(store) as opened:
         run_id, _, _ = find_run(opened, run)
-        opened.requeue(run_id)
+        opened.requeue(run_id, by=getpass.getuser())
     output.result(f"{run_id}: a worker takes it within seconds")
 
 
