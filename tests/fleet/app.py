@@ -45,9 +45,7 @@ def tools() -> ToolRegistry:
 def session_for(run: RunInfo, store: Store) -> Session:
     if run.caller.principal == "broken":
         raise ValueError("there is no such principal")
-    return Session(
-        tools(), protocol=run.protocol, store=store, caller=run.caller, conversation=run.conversation or None
-    )
+    return Session(tools(), protocol=run.protocol, store=store, caller=run.caller, conversation=run.conversation)
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -11,22 +11,19 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.fleet.figures import Figures
+from toolwire.fleet.going_on import SessionFor, go_on
 from toolwire.fleet.health import serve_health
 from toolwire.fleet.queue import QUEUE, ProcrastinateQueue
 from toolwire.fleet.sweep import BEAT_S, DEAD_AFTER_S, Sweep
 from toolwire.fleet.vitals import Vitals
+from toolwire.permission.approval import DecisionRefused
 from toolwire.runtime.extras import require_packages
 
 if TYPE_CHECKING:
-    from toolwire.journal.run import RunInfo
     from toolwire.journal.store import Store
-    from toolwire.session.session import Session
-
-SessionFor = Callable[["RunInfo", "Store"], "Session"]
-"""Makes the session that goes on with a run. A worker calls it once for each time that it takes a run."""
 
 CONCURRENCY = 8
 """Default number of runs that a worker works on at a time: most of their time is waiting."""
@@ -152,9 +149,11 @@ class Worker:
 
     async def _take(self, run_id: str) -> None:
         """Goes on with the run of a job, or puts the job back."""
-        from toolwire.fleet import go_on
         from toolwire.fleet.jobs import PutBack
 
+        if not run_id or not isinstance(cast("object", run_id), str):
+            _LOG.warning("a job names no run, and is dropped: use Session.submit or ProcrastinateQueue.put")
+            return
         tenant = await self._tenant_of(run_id)
         if self._settings.per_tenant is not None and self._tenants[tenant] >= self._settings.per_tenant:
             self._full[run_id] += 1
@@ -165,8 +164,6 @@ class Worker:
         if how == "later":
             raise PutBack(LATER_S)
         self.figures.ends[how] = self.figures.ends.get(how, 0) + 1
-        if how == "parked":
-            _LOG.error("the run %s is parked: `toolwire runs requeue %s` lets it go on", run_id, run_id)
 
     async def _watched(self, run_id: str, going: Awaitable[str]) -> str:
         began = time.monotonic()
@@ -192,8 +189,6 @@ class Worker:
 
     async def _tenant_of(self, run_id: str) -> str:
         """Returns the tenant of a run; empty without a limit, or for a run that is unknown."""
-        from toolwire.permission.approval import DecisionRefused
-
         if self._settings.per_tenant is None:
             return ""
         try:
