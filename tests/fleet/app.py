@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from toolwire import Session, ToolRegistry
+from toolwire import Session, ToolRegistry, ToolSpec
 from toolwire.journal.run import RunInfo
 from toolwire.journal.store import Store
 
@@ -38,7 +38,7 @@ def tools() -> ToolRegistry:
     registry = ToolRegistry()
     registry.register(note)
     registry.register(pay, permission="confirm")
-    registry.register(wait, idempotent="yes")
+    registry.register(ToolSpec.from_function(wait, idempotent="natural"))
     return registry
 
 
@@ -48,7 +48,7 @@ def session_for(run: RunInfo, store: Store) -> Session:
     return Session(tools(), protocol=run.protocol, store=store, caller=run.caller, conversation=run.conversation)
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
+def call(name: str, /, **arguments: Any) -> dict[str, Any]:
 
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {
