@@ -8,11 +8,11 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import toolwire
 import toolwire.tools
@@ -59,6 +59,21 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     with wrong_usage(toolwire.ConfigurationError, toolwire.RegistrationError):
         problems = registry.mcp.add(config, pins=pins)
     return not any(problem.is_off for problem in problems)
+
+
+def load_function(named: str) -> Callable[..., Any]:
+    """Returns the function that `module:name` or `file.py:name` names.
+
+    Raises:
+        Stop: The module cannot be loaded, or has no such function.
+    """
+    source, mark, name = named.rpartition(":")
+    if not mark or not source or not name.isidentifier():
+        raise _unusable(f"{named!r} names no function", hint="Write MODULE:FUNCTION, such as app:session_for.")
+    found = getattr(_load(source), name, None)
+    if not callable(found):
+        raise _unusable(f"{source} has no function {name}", hint=f"Write `def {name}(...)` in it, or name another.")
+    return found
 
 
 def _find_registry(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:

@@ -61,6 +61,8 @@ _COMMANDS = {
     "policy": "policy_command",
     "approvals": "approvals_command",
     "log": "log_command",
+    "worker": "worker_command",
+    "runs": "runs_command",
     "artifacts": "artifacts_command",
     "store": "store_command",
     "mcp": "mcp_command",

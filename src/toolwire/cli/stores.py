@@ -65,7 +65,7 @@ def open_store(
     Raises:
         Stop: The store does not exist, or cannot be used.
     """
-    url, prepared = _split_prepared(_url(named or os.environ.get(STORE_VARIABLE), make=make))
+    url, prepared = find_place(named, make=make)
     try:
         store = toolwire.Store.open(url, prepared=prepared, create=make)
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
@@ -79,6 +79,15 @@ def open_store(
         raise Stop(ExitCode.FAILED, str(refused)) from refused
     except toolwire.ToolwireError as error:
         raise unusable_store(error) from error
+
+
+def find_place(named: str | None, *, make: bool = False) -> tuple[str, bool]:
+    """Returns the URL of the store, and whether it may prepare statements.
+
+    Raises:
+        Stop: The store is a file that does not exist, or a setting of the URL is not valid.
+    """
+    return _split_prepared(_url(named or os.environ.get(STORE_VARIABLE), make=make))
 
 
 def find_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Caller]:

@@ -1,7 +1,12 @@
-"""Runs on many machines: what goes on with a run that another process recorded."""
+"""Many machines: runs go where there is room. The queue, the workers that take runs from it, and what each does."""
 
 from __future__ import annotations
 
-from toolwire.fleet.going_on import Outcome, SessionFor, go_on, run_go_on
-
-__all__ = ["Outcome", "SessionFor", "go_on", "run_go_on"]
+from toolwire.fleet.going_on import Outcome as Outcome
+from toolwire.fleet.going_on import SessionFor as SessionFor
+from toolwire.fleet.going_on import go_on as go_on
+from toolwire.fleet.going_on import run_go_on as run_go_on
+from toolwire.fleet.queue import ProcrastinateQueue as ProcrastinateQueue
+from toolwire.fleet.worker import LEASE_S as LEASE_S
+from toolwire.fleet.worker import Worker as Worker
+from toolwire.fleet.worker import WorkerSettings as WorkerSettings

@@ -1,0 +1,88 @@
+"""`toolwire worker`: takes submitted runs from the queue of a store, until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+import toolwire
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.loading import load_function
+from toolwire.cli.output import Output
+from toolwire.cli.stores import StoreOption, find_place, unusable_store
+from toolwire.fleet import LEASE_S, ProcrastinateQueue, Worker, WorkerSettings
+
+EPILOG = f"""\b
+Examples:
+  toolwire worker --migrate --store $URL            once, before the first worker
+  toolwire worker app:session_for --store $URL
+  toolwire worker app:session_for --store $URL --health 127.0.0.1:8080
+
+\b
+app.py has the function that makes the session of each run:
+  def session_for(run, store):
+      return Session(tools(), protocol=run.protocol, store=store,
+                     caller=run.caller, conversation=run.conversation)
+
+SIGTERM lets it take nothing new, wait for its runs, and end.
+
+{exit_codes("its queue or its store was away too long: start it again", ExitCode.UNUSABLE_TOOLS)}"""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("worker", epilog=EPILOG)
+def worker(
+    context: typer.Context,
+    session_for: Annotated[
+        str | None, typer.Argument(metavar="MODULE:FUNCTION", help="The function that makes the session of a run.")
+    ] = None,
+    store: StoreOption = None,
+    concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Runs at a time.")] = 8,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long it waits for its runs when it is told to end.")
+    ] = 30.0,
+    per_tenant: Annotated[
+        int | None, typer.Option("--per-tenant", metavar="N", min=1, help="Runs of one tenant at a time.")
+    ] = None,
+    poll: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.1, help="Look at the queue so often, and do not listen: for PgBouncer."),
+    ] = None,
+    health: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics there.")
+    ] = None,
+    migrate: Annotated[bool, typer.Option("--migrate", help="Make the tables of the queue first.")] = False,
+) -> None:
+    """Work on the runs that other processes submit to a store in PostgreSQL."""
+    output: Output = context.obj
+    if session_for is None and not migrate:
+        hint = "Give such as app:session_for; `toolwire worker --help` has an example."
+        raise Stop(ExitCode.WRONG_USAGE, "nothing says how the session of a run is made", hint=hint)
+    url, prepared = find_place(store)
+    queue = ProcrastinateQueue()
+    settings = WorkerSettings(concurrency=concurrency, grace_s=grace, per_tenant=per_tenant, poll_s=poll, health=health)
+    try:
+        if migrate:
+            made = queue.migrate(url)
+            output.say("the tables of the queue are made" if made else "the tables of the queue are there")
+        if session_for is not None:
+            asyncio.run(_work(output, url, prepared, queue, session_for, settings))
+    except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
+        raise unusable_store(error) from error
+
+
+async def _work(
+    output: Output, url: str, prepared: bool, queue: ProcrastinateQueue, named: str, settings: WorkerSettings
+) -> None:
+    session_for = load_function(named)
+    store = await toolwire.Store.aopen(url, prepared=prepared, lease_s=LEASE_S, queue=queue)
+    try:
+        work = Worker(store, queue, session_for, settings).work()
+        output.say(f"working on the runs of {store.url}")
+        await work
+    finally:
+        await store.aclose()
+    output.say("ended")
