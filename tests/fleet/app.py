@@ -34,11 +34,22 @@ async def wait(name: str, seconds: float) -> str:
     return name
 
 
+async def stall(name: str) -> str:
+    """Waits for ever at its first attempt."""
+    is_first = f"begin {name}" not in lines(_done_file())
+    _write(f"begin {name}")
+    if is_first:
+        await asyncio.sleep(1000)
+    _write(f"end {name}")
+    return name
+
+
 def tools() -> ToolRegistry:
     registry = ToolRegistry()
     registry.register(note)
     registry.register(pay, permission="confirm")
     registry.register(ToolSpec.from_function(wait, idempotent="natural"))
+    registry.register(ToolSpec.from_function(stall, idempotent="natural"))
     return registry
 
 
@@ -58,8 +69,12 @@ def call(name: str, /, **arguments: Any) -> dict[str, Any]:
     }
 
 
+def _done_file() -> Path:
+    return Path(os.environ["DONE_FILE"])
+
+
 def _write(line: str) -> None:
-    with Path(os.environ["DONE_FILE"]).open("a") as file:
+    with _done_file().open("a") as file:
         file.write(f"{line} {time.time():.3f}\n")
 
 

@@ -15,7 +15,7 @@ import psycopg
 from tests.fleet.app import call, lines, tools
 from tests.fleet.workers import WorkerProcess
 from tests.patience import PATIENCE_S, until
-from toolwire import Caller, Session
+from toolwire import Caller, Decision, Session
 from toolwire.fleet import ProcrastinateQueue
 from toolwire.journal.store import Store
 
@@ -44,8 +44,6 @@ def test_a_decided_run_goes_on(store: Store, start_worker: Start, done_file: Pat
     turn = made.run_wait(run_id, timeout_s=PATIENCE_S)
     assert turn.suspended is not None
     assert lines(done_file) == []
-    from toolwire import Decision
-
     store.decide(turn.suspended.pending[0].id, Decision(verdict="approve"))
     until(lambda: store.run(run_id).status == "finished")
     assert lines(done_file) == ["pay 5"]
@@ -87,7 +85,7 @@ def test_a_run_without_a_queue_at_its_store_is_found(url: str, start_worker: Sta
 def test_the_run_of_a_killed_worker_goes_on_at_another(store: Store, start_worker: Start, done_file: Path) -> None:
     first = start_worker()
     made = session(store)
-    run_id = made.run_submit(call("wait", name="a", seconds=3.0))
+    run_id = made.run_submit(call("stall", name="a"))
     until(lambda: lines(done_file) == ["begin a"])
     first.kill()
     start_worker()
@@ -110,17 +108,17 @@ def test_sigterm_waits_for_the_runs_and_takes_nothing_new(store: Store, start_wo
 def test_sigterm_gives_up_what_does_not_end_in_the_grace(store: Store, start_worker: Start, done_file: Path) -> None:
     first = start_worker("--grace", "0.2")
     made = session(store)
-    run_id = made.run_submit(call("wait", name="a", seconds=2.5))
+    run_id = made.run_submit(call("stall", name="a"))
     until(lambda: lines(done_file) == ["begin a"])
     second = start_worker()
     until(lambda: "working" in second.said())
     told = time.monotonic()
     first.send(signal.SIGTERM)
     assert first.wait()[0] == 0
-    until(lambda: lines(done_file) == ["begin a", "begin a"])
+    made.run_wait(run_id, timeout_s=PATIENCE_S)
+    assert lines(done_file) == ["begin a", "begin a", "end a"]
     # A lease lasts 15 seconds, so the run was given up and not left to its lease.
     assert time.monotonic() - told < 10
-    made.run_wait(run_id, timeout_s=PATIENCE_S)
 
 
 def test_a_tenant_with_many_runs_leaves_room_to_others(store: Store, start_worker: Start, done_file: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from toolwire.fleet.queue import QUEUE, ProcrastinateQueue
 
@@ -65,7 +66,9 @@ class Sweep:
 
     def _put_back(self, connection: Connection) -> int:
         due = self._store.ready(limit=LIMIT)
-        found = connection.execute(_JOBS, {"runs": [run.run_id for run in due], "queue": QUEUE}).all() if due else []
+        found: Sequence[Row[Any]] = connection.execute(
+            _JOBS, {"runs": [run.run_id for run in due], "queue": QUEUE}
+        ).all()
         waiting = {job.queueing_lock for job in found if job.waits}
         taken = {(job.id, job.attempts) for job in found if not job.waits and job.queueing_lock not in waiting}
         freed = _set_free(connection, [job for job, _ in taken & self._seen])
