@@ -1,4 +1,4 @@
-"""Runs that workers take: submitted, due, parked and put back."""
+"""What processes share through a store: runs that workers take, and counts of calls."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.page import check_limit
 from toolwire.journal.queueing import park_stuck, requeue_run
+from toolwire.journal.rates import lock_name, take_place
 from toolwire.journal.reading.run_list import list_ready
 from toolwire.journal.run import RunInfo, RunStart, SuspendedRun
 from toolwire.journal.run_queue import RunQueue
@@ -28,7 +29,7 @@ READY_LISTED = 100
 
 
 class StoreQueue(ABC):
-    """The part of a `Store` that hands runs to workers."""
+    """The part of a `Store` by which many processes work together."""
 
     _queue: RunQueue | None = None
 
@@ -108,6 +109,17 @@ class StoreQueue(ABC):
         database.run(lambda connection: set_ready_at(connection, run_id, None), locks=(run_id,)).result()
 
     aset_aside = async_twin(set_aside)
+
+    def take_place(self, key: str, calls: int, per_s: float) -> Future[float]:
+        """Counts a call under a key that all processes share. `RateLimit(across=store)` uses it.
+
+        The future gives 0 if fewer than `calls` were counted in the last `per_s` seconds, else the seconds after which
+        there may be room. It raises `StoreUnavailable` if the store is away.
+        """
+        database = self._database
+        return database.run(
+            lambda connection: take_place(connection, key, calls, per_s, database.clock()), locks=(lock_name(key),)
+        )
 
     def requeue(self, run_id: str, *, by: Decider | str) -> None:
         """Lets a parked run go on. Any other run that has not ended is due now. The log has who did it.
