@@ -21,7 +21,7 @@ Examples:
   toolwire runs list
   toolwire runs list --status parked
   toolwire runs requeue r_1c0f
-  toolwire runs cancel r_1c0f --reason "not needed any more"
+  toolwire runs cancel r_1c0f --reason "not needed"
 
 An id may be shortened as long as it means one run.
 
