@@ -59,7 +59,10 @@ def worker(
     ] = None,
     migrate: Annotated[bool, typer.Option("--migrate", help="Make the tables of the queue first.")] = False,
 ) -> None:
-    """Work on the runs that other processes submit to a store in PostgreSQL."""
+    """Work on the runs that other processes submit.
+
+    The store is in PostgreSQL.
+    """
     output: Output = context.obj
     if session_for is None and not migrate:
         hint = "Give such as app:session_for; `toolwire worker --help` has an example."
