@@ -26,7 +26,8 @@ Examples:
 app.py has the function that makes the session of a run:
   def session_for(run, store):
     return Session(tools(), store=store,
-                   protocol=run.protocol, caller=run.caller,
+                   protocol=run.protocol,
+                   caller=run.caller,
                    conversation=run.conversation)
 
 SIGTERM lets it take nothing new, wait for its runs, and end.
