@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import procrastinate
 from procrastinate.exceptions import ConnectorException, JobAborted, UniqueViolation
@@ -38,11 +37,12 @@ class _Again(procrastinate.BaseRetryStrategy):
     """Each job is put back until its run ends: the store says which runs are over, not a number of attempts."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> procrastinate.RetryDecision:
+        delay_s = min(RETRY_LIMIT_S, 2.0 ** min(job.attempts, 10))
         if isinstance(exception, PutBack):
-            return procrastinate.RetryDecision(retry_in={"seconds": exception.delay_s})
-        if isinstance(exception, JobAborted | asyncio.CancelledError):
-            return procrastinate.RetryDecision(retry_in={"seconds": 0})
-        return procrastinate.RetryDecision(retry_in={"seconds": min(RETRY_LIMIT_S, 2.0 ** min(job.attempts, 10))})
+            delay_s = exception.delay_s
+        elif isinstance(exception, JobAborted | asyncio.CancelledError):
+            delay_s = 0.0
+        return procrastinate.RetryDecision(retry_at=_now() + datetime.timedelta(seconds=delay_s))
 
 
 class _Jobs(JobManager):
@@ -59,16 +59,27 @@ class _Jobs(JobManager):
         except ConnectorException as error:
             _LOG.warning("the job of %s could not be finished: %s", job.queueing_lock, error.__cause__ or error)
 
-    async def retry_job(self, job: Job, retry_at: datetime.datetime | None = None, **others: Any) -> None:
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime.datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
         try:
-            await super().retry_job(job, retry_at, **others)
-            if retry_at is None or retry_at <= datetime.datetime.now(datetime.UTC):
+            await super().retry_job(job, retry_at, priority, queue, lock)
+            if retry_at is None or retry_at <= _now():
                 await self.connector.execute_query_async(WAKE)
         except UniqueViolation:
             # A second job came while this one was at work, such as by a decision. It does for both.
             await self.finish_job(job, Status.FAILED, delete_job=True)
         except ConnectorException as error:
             _LOG.warning("the job of %s could not be put back: %s", job.queueing_lock, error.__cause__ or error)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def make_app(queue: ProcrastinateQueue, go_on: Callable[[str], Awaitable[None]]) -> procrastinate.App:

@@ -21,7 +21,7 @@ Examples:
   toolwire runs list
   toolwire runs list --status parked
   toolwire runs requeue r_1c0f
-  toolwire runs cancel r_1c0f --reason "not needed any more"
+  toolwire runs cancel r_1c0f --reason "not needed"
 
 An id may be shortened as long as it means one run.
 
@@ -41,7 +41,7 @@ def _runs() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
 def list_runs(
     context: typer.Context,
     status: Annotated[
-        Literal["queued", "running", "suspended", "parked", "finished", "stopped", "diverged"] | None,
+        Literal["queued", "running", "suspended", "parked"] | None,
         typer.Option("--status", help="Runs with this status only."),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Print at most N runs.")] = 100,

@@ -16,19 +16,23 @@ from toolwire.fleet import LEASE_S, ProcrastinateQueue, Worker, WorkerSettings
 
 EPILOG = f"""\b
 Examples:
-  toolwire worker --migrate --store $URL            once, before the first worker
-  toolwire worker app:session_for --store $URL
-  toolwire worker app:session_for --store $URL --health 127.0.0.1:8080
+  toolwire worker --migrate
+  toolwire worker app:session_for
+  toolwire worker app:session_for --health 127.0.0.1:80
+
+--migrate is needed once, before the first worker.
 
 \b
-app.py has the function that makes the session of each run:
+app.py has the function that makes the session of a run:
   def session_for(run, store):
-      return Session(tools(), protocol=run.protocol, store=store,
-                     caller=run.caller, conversation=run.conversation)
+    return Session(tools(), store=store,
+                   protocol=run.protocol,
+                   caller=run.caller,
+                   conversation=run.conversation)
 
 SIGTERM lets it take nothing new, wait for its runs, and end.
 
-{exit_codes("its queue or its store was away too long: start it again", ExitCode.UNUSABLE_TOOLS)}"""
+{exit_codes("the store was away too long: start it again", ExitCode.UNUSABLE_TOOLS)}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -56,7 +60,10 @@ def worker(
     ] = None,
     migrate: Annotated[bool, typer.Option("--migrate", help="Make the tables of the queue first.")] = False,
 ) -> None:
-    """Work on the runs that other processes submit to a store in PostgreSQL."""
+    """Work on the runs that other processes submit.
+
+    The store is in PostgreSQL.
+    """
     output: Output = context.obj
     if session_for is None and not migrate:
         hint = "Give such as app:session_for; `toolwire worker --help` has an example."
