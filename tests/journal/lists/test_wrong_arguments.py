@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import ConfigurationError
+from toolwire import ConfigurationError, Session
 from toolwire.journal.store import Store
 
 STATUSES = "running, suspended, finished, stopped, diverged"
@@ -44,3 +44,10 @@ def test_a_wrong_argument_is_refused_with_what_to_write(
     with pytest.raises(ConfigurationError) as caught:
         read(store)
     assert str(caught.value) == message
+
+
+def test_a_store_of_a_session_is_a_store_or_its_url() -> None:
+    given: Any = 5
+    with pytest.raises(ConfigurationError) as caught:
+        Session([], store=given)
+    assert str(caught.value) == ("store=5: write store='sqlite:///runs.db', or give what Store.open(url) returns")
