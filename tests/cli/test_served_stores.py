@@ -92,5 +92,7 @@ async def test_a_server_without_a_store_leaves_approvals_to_its_client(
     assert refused.is_error
     assert "a person has to allow it, and no answer came" in str(refused.content)
     assert names_in(empty) == []
+    ended, _ = served("--store", "none", "--retention", "none", look=servers.append)
+    assert (ended, servers[1]._store) == (Ended(code=0, stdout="", stderr=""), None)
     wrong, *_ = served("--store", "none", "--retention", "runs=3")
     assert (wrong.code, wrong.stderr.splitlines()[0]) == (2, "toolwire: --retention is for a store")

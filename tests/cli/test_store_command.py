@@ -88,7 +88,7 @@ def test_a_compacted_store_is_smaller(db: str) -> None:
         (("prune",), "nothing says how long the store keeps what has ended"),
         (("prune", "--retention", "days=3"), "--retention: 'days=3' is not a part of one"),
         (("prune", "--retention", "runs=a"), "--retention: 'runs=a' is not a part of one"),
-        (("prune", "--retention", "runs=1,runs=2"), "--retention: 'runs=2' is not a part of one"),
+        (("prune", "--retention", "runs=1,runs=2"), "--retention: runs has two numbers of days\nWrite runs once.\n"),
         (("size", "--retention", "runs=0"), "Retention(runs_days=0.0): give a number of days above 0"),
     ],
 )
@@ -96,6 +96,18 @@ def test_a_wrong_retention_is_named(db: str, words: tuple[str, ...], why: str) -
     ended = command(db, *words)
     assert (ended.code, ended.stdout) == (2, "")
     assert why in ended.stderr
+
+
+def test_an_empty_file_is_no_store_and_stays_empty(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    ended = command(str(path), "size")
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        f"toolwire: there is no store at sqlite:///{path}\n"
+        "Name another one, or make it: `toolwire run` and Store.open(url) do.\n"
+    )
+    assert path.stat().st_size == 0
 
 
 def test_a_store_in_memory_is_not_for_a_command() -> None:

@@ -39,8 +39,11 @@ def read_retention(written: str) -> toolwire.Retention:
     days: dict[str, float] = {}
     for part in written.split(","):
         name, _, number = part.strip().partition("=")
+        if name + _SUFFIX in days:
+            hint = f"Write {name} once."
+            raise Stop(ExitCode.WRONG_USAGE, f"--retention: {name} has two numbers of days", hint=hint)
         try:
-            if name not in names or name + _SUFFIX in days:
+            if name not in names:
                 raise ValueError
             days[name + _SUFFIX] = float(number)
         except ValueError:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from toolwire.invocation.scope import Scope
+from toolwire.vocabulary.errors import ConfigurationError
 
 S = TypeVar("S")
 
@@ -14,10 +15,14 @@ def resolve_store(store: str | S) -> S | Any:
     """Returns the store itself, or opens the one at that URL.
 
     Raises:
-        ConfigurationError: the URL is not that of a store.
+        ConfigurationError: the URL is not that of a store, or the object is no store.
         StoreUnavailable: it cannot be reached.
     """
     if not isinstance(store, str):
+        if not hasattr(store, "reopen"):
+            raise ConfigurationError(
+                f"store={store!r:.80}: write store='sqlite:///runs.db', or give what Store.open(url) returns"
+            )
         return store
     # A database takes half a second to import: only callers with a store pay for it.
     from toolwire.journal.store import Store

@@ -23,6 +23,7 @@ from toolwire.journal.queueing import wake_decided
 from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.run_queue import RunQueue
+from toolwire.journal.selecting import check_caller, check_type
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_growth import StoreGrowth, keep_first_retention
@@ -206,7 +207,9 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
         Raises:
             DecisionRefused: `unknown_request`, `already_decided` (see its `decided`), `expired`, `approval_mismatch`,
                 `not_permitted` or `invalid_edit`.
+            ConfigurationError: `decision` is not a `Decision`.
         """
+        check_type("decide", decision, Decision, "request_id, Decision(verdict='approve')")
         database = self._database
         queue = self._queue
 
@@ -289,7 +292,11 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
 
         A decision whose call has not started is left out: the rule takes effect together with that call, not in place
         of it.
+
+        Raises:
+            ConfigurationError: `caller` is not a `Caller`.
         """
+        check_caller("decisions_with_rules", caller)
         database = self._database
         return database.read(
             lambda connection: approvals.decisions_with_rules(connection, database.sealer, run_ids, caller)

@@ -24,6 +24,7 @@ from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM
 from toolwire.journal.page import check_limit, check_moment
+from toolwire.journal.selecting import check_type
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -63,9 +64,10 @@ class StoreLog(ABC):
         has no `pg_trgm`; a warning then says so.
 
         Raises:
-            ConfigurationError: `limit` is below 0, or `after` or `before` is not a cursor.
+            ConfigurationError: `limit` is below 0, `after` or `before` is not a cursor, or `wanted` is not a
+                `LogFilter`.
         """
-        wanted = wanted or LogFilter()
+        wanted = _filter_of("log", wanted)
         if limit is not None:
             check_limit(limit, least=0)
         if limit is None and wanted.run_id is None:
@@ -114,10 +116,11 @@ class StoreLog(ABC):
 
     def log_length(self, wanted: LogFilter | None = None) -> int:
         """Returns the number of rows that match. If the index of texts is being made for a `text`, it waits for it."""
-        database = self._ready(wanted)
-        if wanted is not None and wanted.text is not None:
+        rows = _filter_of("log_length", wanted)
+        database = self._ready(rows)
+        if rows.text is not None:
             database.text_index.wait()
-        return database.read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
+        return database.read(lambda connection: log_rows.count(connection, rows))
 
     alog_length = async_twin(log_length)
 
@@ -135,13 +138,14 @@ class StoreLog(ABC):
             ConfigurationError: `after` is neither "now" nor a cursor.
             StoreUnavailable: `after` is "now", and the store cannot be read.
         """
-        database = self._database
-        followed = Follow(database.tail, database.read_one_state, self._begin_of(after), filter or LogFilter())
+        wanted, database = _filter_of("follow", filter), self._database
+        followed = Follow(database.tail, database.read_one_state, self._begin_of(after), wanted)
         self._followers.add(followed)
         return followed
 
     async def afollow(self, after: str | None = None, *, filter: LogFilter | None = None) -> AsyncIterator[LogRow]:
         """Yields the same in an event loop, without a thread of its own. It begins when its first row is asked for."""
+        wanted = _filter_of("follow", filter)
         loop, changed, database = asyncio.get_running_loop(), asyncio.Event(), self._database
 
         def wake() -> None:
@@ -150,7 +154,7 @@ class StoreLog(ABC):
                 loop.call_soon_threadsafe(changed.set)
 
         begin = await asyncio.to_thread(self._begin_of, after)
-        follower = Follower(database.tail, database.read_one_state, begin, filter or LogFilter(), wake)
+        follower = Follower(database.tail, database.read_one_state, begin, wanted, wake)
         self._woken.append(wake)
         try:
             while not self._is_ended:
@@ -204,3 +208,16 @@ class StoreLog(ABC):
         database = self._database
         database.writer.wait_for_room()
         database.put(Work(future=None, records=[(database.log, event)]))
+
+
+def _filter_of(place: str, wanted: LogFilter | None) -> LogFilter:
+    """Returns the filter; without one, the filter that selects all rows.
+
+    Raises:
+        ConfigurationError: It is another object.
+    """
+    if wanted is None:
+        return LogFilter()
+    form = "filter=LogFilter(tool='pay')" if place == "follow" else "LogFilter(tool='pay')"
+    check_type(place, wanted, LogFilter, form)
+    return wanted

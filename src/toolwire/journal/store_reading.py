@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import get_args
 
 from sqlalchemy import Connection, select
 
@@ -18,6 +19,7 @@ from toolwire.journal.reading.call_list import list_calls
 from toolwire.journal.reading.request_list import count_waiting, list_pending, list_requests
 from toolwire.journal.reading.run_list import RunFilter, list_runs, read_run_info
 from toolwire.journal.run import RecordedCall, RequestInfo, RequestState, RunInfo, RunStatus, Waiting
+from toolwire.journal.selecting import check_caller, check_choice, check_flag
 from toolwire.journal.twins import async_twin
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.calls import Caller, Reply
@@ -68,11 +70,15 @@ class StoreReading(ABC):
         epoch. A filter that few runs match reads all runs: give `since` as well.
 
         Raises:
-            ConfigurationError: `limit` is not a whole number from 1, or `after` is not the cursor of a page of runs.
+            ConfigurationError: `limit` is not a whole number from 1, `after` is not the cursor of a page of runs, or a
+                filter has a value that it cannot have.
         """
         check_limit(limit)
         check_moment("since", since)
         check_moment("before", before)
+        check_choice("runs", "status", status, get_args(RunStatus))
+        check_flag("runs", "is_held", is_held)
+        check_caller("runs", caller)
         name = None if conversation is None else check_name(conversation)
         wanted = RunFilter(
             status=status,
@@ -170,8 +176,10 @@ class StoreReading(ABC):
         principal and tenant, and only those of its agent if it names one. `tool` selects the calls of this tool.
 
         Raises:
-            ConfigurationError: `limit` is not a whole number from 1, or `after` not the cursor of a page of requests.
+            ConfigurationError: `limit` is not a whole number from 1, `after` is not the cursor of a page of requests,
+                or `caller` is not a `Caller`.
         """
+        check_caller("pending", caller)
         database, count = self._database, _request_limit(run_id, limit)
         return database.read(
             lambda connection: list_pending(
@@ -213,6 +221,7 @@ class StoreReading(ABC):
             ConfigurationError: The state is unknown, `limit` is not a whole number from 1, or `after` is not the cursor
                 of a page of requests.
         """
+        check_choice("requests", "state", state, get_args(RequestState))
         database, count = self._database, _request_limit(run_id, limit)
         return database.read(
             lambda connection: list_requests(

@@ -197,7 +197,8 @@ def test_a_store_is_not_made_unless_wanted(url: str) -> None:
 def test_opening_a_store_that_is_not_there_says_so_and_makes_nothing(url: str, tmp_path: Any) -> None:
     for _ in range(2):
         with pytest.raises(
-            StoreUnavailable, match=r"^there is no store at .*\nStore.open without create=False makes one"
+            StoreUnavailable,
+            match=r"^there is no store at .*\nName another one, or make it: `toolwire run` and Store.open\(url\) do.$",
         ):
             Store.open(url, create=False)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".db"] == []

@@ -133,7 +133,7 @@ def _open_store(
     given = None if retention is None else read_retention(retention)
     if store != NO_STORE:
         return open_store(store, make=True, choose=partial(_choose_retention, given=given, named=store, output=output))
-    if given is not None:
+    if given not in (None, toolwire.Retention()):
         raise Stop(ExitCode.WRONG_USAGE, "--retention is for a store", hint="Name one with --store, or leave it out.")
     return nullcontext()
 

@@ -44,7 +44,7 @@ def require_store(location: Location) -> None:
         StoreUnavailable: There is no store, or the database cannot be reached.
     """
     nothing = StoreUnavailable(
-        f"there is no store at {location.shown}\nStore.open without create=False makes one, and so does `toolwire run`"
+        f"there is no store at {location.shown}\nName another one, or make it: `toolwire run` and Store.open(url) do."
     )
     if location.path is not None and not location.path.exists():
         raise nothing
