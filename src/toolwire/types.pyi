@@ -32,6 +32,7 @@ from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
 from toolwire.facade.tools.function_tool import FunctionTool as FunctionTool
 from toolwire.gateway.server_limits import ServerLimitOptions as ServerLimitOptions
 from toolwire.gateway.server_limits import ServerLimits as ServerLimits
+from toolwire.invocation.middleware.rate_limit import SharedCount as SharedCount
 from toolwire.journal.artifacts.artifact import Artifact as Artifact
 from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersion
 from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
@@ -50,6 +51,7 @@ from toolwire.journal.run import RunInfo as RunInfo
 from toolwire.journal.run import RunStatus as RunStatus
 from toolwire.journal.run import SuspendedRun as SuspendedRun
 from toolwire.journal.run import Waiting as Waiting
+from toolwire.journal.run_queue import RunQueue as RunQueue
 from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
 from toolwire.mcp.config import McpServerProblem as McpServerProblem
 from toolwire.mcp.pins import McpPins as McpPins

@@ -20,10 +20,10 @@ from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.queueing import wake_decided
+from toolwire.journal.reading.selecting import check_caller, check_type
 from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.run_queue import RunQueue
-from toolwire.journal.selecting import check_caller, check_type
 from toolwire.journal.starting import start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_growth import StoreGrowth, keep_first_retention

@@ -24,7 +24,7 @@ from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM
 from toolwire.journal.page import check_limit, check_moment
-from toolwire.journal.selecting import check_type
+from toolwire.journal.reading.selecting import check_type
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
 

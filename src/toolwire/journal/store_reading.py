@@ -18,8 +18,8 @@ from toolwire.journal.page import Page, check_limit, check_moment
 from toolwire.journal.reading.call_list import list_calls
 from toolwire.journal.reading.request_list import count_waiting, list_pending, list_requests
 from toolwire.journal.reading.run_list import RunFilter, list_runs, read_run_info
+from toolwire.journal.reading.selecting import check_caller, check_choice, check_flag
 from toolwire.journal.run import RecordedCall, RequestInfo, RequestState, RunInfo, RunStatus, Waiting
-from toolwire.journal.selecting import check_caller, check_choice, check_flag
 from toolwire.journal.twins import async_twin
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.calls import Caller, Reply

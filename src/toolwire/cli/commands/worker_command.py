@@ -32,7 +32,7 @@ app.py has the function that makes the session of a run:
 
 SIGTERM lets it take nothing new, wait for its runs, and end.
 
-{exit_codes("the store was away too long: start it again", ExitCode.UNUSABLE_TOOLS)}"""
+{exit_codes("the store was away too long, so start it anew", ExitCode.UNUSABLE_TOOLS)}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -6,6 +6,8 @@ it starts are not handed to workers.
 
 from __future__ import annotations
 
+from typing import cast
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -15,7 +17,7 @@ branch_labels = None
 depends_on = None
 
 NUMBER: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-MOMENT: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
+MOMENT: sa.types.TypeEngine[float] = cast("sa.types.TypeEngine[float]", sa.Double()).with_variant(sa.REAL(), "sqlite")
 
 
 def upgrade() -> None:
