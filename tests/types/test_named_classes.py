@@ -160,9 +160,8 @@ def test_the_walk_finds_a_class_without_a_public_home(monkeypatch: pytest.Monkey
     monkeypatch.setattr(toolwire.types, "__all__", [name for name in toolwire.types.__all__ if name != "RunInfo"])
     found = unreachable()
     assert {place for place, kinds in found.items() if "RunInfo" in kinds} == {
-        "StoreQueue.aready",
-        "StoreQueue.ready",
-        f"StoreReading.{name}" for name in ("run", "runs", "arun", "aruns")
+        *(f"StoreReading.{name}" for name in ("run", "runs", "arun", "aruns")),
+        *("StoreQueue.ready", "StoreQueue.aready"),
     }
 
 

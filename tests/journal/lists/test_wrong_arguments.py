@@ -10,7 +10,7 @@ import pytest
 from toolwire import ConfigurationError, Session
 from toolwire.journal.store import Store
 
-STATUSES = "running, suspended, finished, stopped, diverged"
+STATUSES = "queued, running, suspended, parked, finished, stopped, diverged"
 ANN = "write caller=Caller(principal='ann')"
 
 
