@@ -88,7 +88,7 @@ def test_a_submitted_run_is_queued_until_go_on_ends_it(either: Store, jobs: List
 
 def test_the_run_and_its_job_are_one_transaction(either: Store, jobs: ListedQueue) -> None:
     jobs.is_failing = True
-    with pytest.raises(RuntimeError, match="^the queue is broken$"):
+    with pytest.raises(RuntimeError, match=r"^the queue is broken$"):
         session(either).run_submit(call("note", name="a"))
     assert (list(either.runs()), due(either)) == ([], [])
 
@@ -98,14 +98,12 @@ def test_a_decision_and_its_job_are_one_transaction(either: Store, jobs: ListedQ
     assert run_go_on(either, run_id, session_for) == "suspended"
     request = either.pending(run_id)[0]
     jobs.is_failing = True
-    with pytest.raises(RuntimeError, match="^the queue is broken$"):
+    with pytest.raises(RuntimeError, match=r"^the queue is broken$"):
         either.decide(request.id, Decision(verdict="approve"))
     assert [one.id for one in either.pending(run_id)] == [request.id]
 
 
-def test_a_run_is_due_again_once_its_last_request_is_decided(
-    either: Store, jobs: ListedQueue, done_file: Path
-) -> None:
+def test_a_run_is_due_again_once_its_last_request_is_decided(either: Store, jobs: ListedQueue, done_file: Path) -> None:
     reply = call("pay", amount=1)
     reply["tool_calls"] += [{**call("pay", amount=2)["tool_calls"][0], "id": "c2"}]
     made = session(either)
@@ -229,7 +227,7 @@ def test_an_unknown_run_is_over(either: Store) -> None:
 def test_a_suspended_run_is_due_when_its_request_expires(either: Store) -> None:
     run_id = session(either).run_submit(call("pay", amount=1))
     run_go_on(either, run_id, session_for)
-    database = either._database  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    database = either._database  # pyright: ignore[reportPrivateUsage]
     assert due(either) == []
     expires_at = either.pending(run_id)[0].expires_at
     real = database.clock
@@ -325,5 +323,5 @@ def test_an_unreadable_reply_ends_as_its_turn_does(either: Store) -> None:
     run_id = made.run_submit(broken)
     assert run_go_on(either, run_id, session_for) == "finished"
     turn = made.run_wait(run_id, timeout_s=5)
-    assert [one.content for one in turn.messages] == [one.content for one in expected.messages]
+    assert turn.messages == expected.messages
     assert turn.reply.failure == expected.reply.failure
