@@ -31,8 +31,9 @@ def check_timeout(timeout_s: object) -> None:
     Raises:
         ConfigurationError: It is neither None nor a number from 0.
     """
-    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if timeout_s is not None and not (is_number and timeout_s >= 0):
+    if timeout_s is None:
+        return
+    if not isinstance(timeout_s, int | float) or isinstance(timeout_s, bool) or not timeout_s >= 0:
         raise ConfigurationError(f"wait(timeout_s={timeout_s!r:.80}): give seconds from 0, such as 60, or None")
 
 
