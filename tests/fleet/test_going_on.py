@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.fleet.app import call, lines, session_for, tools
+from tests.forks import forked
 from tests.patience import until
 from toolwire import Caller, ConfigurationError, Decision, DecisionRefused, Session
 from toolwire.fleet import run_go_on
@@ -236,31 +235,20 @@ def test_a_suspended_run_is_due_when_its_request_expires(either: Store) -> None:
         database.clock = real
 
 
-def _start(url: str, run_id: str) -> int:
-    """Goes on with the run in a forked process, and returns its id. A process that starts anew takes seconds."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        with Store.open(url) as store:
-            run_go_on(store, run_id, session_for)
-    finally:
-        os._exit(1)
-
-
-def _kill(child: int) -> None:
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+def _work(url: str, run_id: str) -> None:
+    with Store.open(url) as store:
+        run_go_on(store, run_id, session_for)
 
 
 def _die_over(url: str, run_id: str, store: Store) -> None:
     """Lets a process take the run, and kills it at work."""
-    worker = _start(url, run_id)
+    worker = forked(_work, url, run_id)
     try:
         until(lambda: store.run(run_id).is_held)
         assert (due(store), run_go_on(store, run_id, session_for)) == ([], "later")
     finally:
-        _kill(worker)
+        worker.kill()
+        worker.join()
 
 
 def test_a_run_that_kills_its_processes_is_parked_until_a_person_puts_it_back(
@@ -284,13 +272,14 @@ def test_a_run_that_kills_its_processes_is_parked_until_a_person_puts_it_back(
 def test_a_busy_conversation_comes_later(either: Store, either_url: str) -> None:
     first = session(either).run_submit(call("wait", name="a", seconds=1000))
     second = session(either).run_submit(call("note", name="b"))
-    worker = _start(either_url, first)
+    worker = forked(_work, either_url, first)
     try:
         until(lambda: either.run(first).is_held)
         assert run_go_on(either, second, session_for) == "later"
         assert due(either) == [second]
     finally:
-        _kill(worker)
+        worker.kill()
+        worker.join()
 
 
 @pytest.mark.parametrize("priority", ["high", 1.5, None, True])
