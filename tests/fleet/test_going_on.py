@@ -240,35 +240,6 @@ def _work(url: str, run_id: str) -> None:
         run_go_on(store, run_id, session_for)
 
 
-def _die_over(url: str, run_id: str, store: Store) -> None:
-    """Lets a process take the run, and kills it at work."""
-    worker = forked(_work, url, run_id)
-    try:
-        until(lambda: store.run(run_id).is_held)
-        assert (due(store), run_go_on(store, run_id, session_for)) == ([], "later")
-    finally:
-        worker.kill()
-        worker.join()
-
-
-def test_a_run_that_kills_its_processes_is_parked_until_a_person_puts_it_back(
-    either: Store, either_url: str, jobs: ListedQueue
-) -> None:
-    made = session(either)
-    run_id = made.run_submit(call("wait", name="a", seconds=1000))
-    for _ in range(4):
-        _die_over(either_url, run_id, either)
-    assert run_go_on(either, run_id, session_for) == "parked"
-    assert (either.run(run_id).status, due(either)) == ("parked", [])
-    with pytest.raises(DecisionRefused) as refused:
-        made.run_wait(run_id, timeout_s=5)
-    assert refused.value.code == "parked"
-    jobs.jobs.clear()
-    either.requeue(run_id, by="ann")
-    assert (jobs.jobs, due(either)) == ([(run_id, "c-1", 0)], [run_id])
-    assert either.verify().problem == ""
-
-
 def test_a_busy_conversation_comes_later(either: Store, either_url: str) -> None:
     first = session(either).run_submit(call("wait", name="a", seconds=1000))
     second = session(either).run_submit(call("note", name="b"))
