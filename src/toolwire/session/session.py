@@ -44,7 +44,7 @@ from toolwire.session.frame import refuse_options_below, run_below, trace_turn, 
 from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
-from toolwire.session.runs.run_waiting import wait_for_run
+from toolwire.session.runs.run_waiting import check_priority, check_timeout, wait_for_run
 from toolwire.session.runs.wire import GivenDecisions
 from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.setup import (
@@ -347,10 +347,11 @@ class Session(Traceable, Observable):
         submitted. Of others the one with the higher `priority` begins first. `wait` gives the turn.
 
         Raises:
-            ConfigurationError: As `turn`, or the session has no `Store`.
+            ConfigurationError: As `turn`, or the session has no `Store`, or `priority` is not a whole number.
             DecisionRefused: `not_permitted`: the conversation is another principal's.
         """
         runs = self._require_runs("submit")
+        check_priority(priority)
         read = read_reply(reply, self._scope, self.protocol)
         self._dialogue.count_broken(read)
         run_id = new_id("r")
@@ -373,8 +374,9 @@ class Session(Traceable, Observable):
         Raises:
             TimeoutError: The run has not ended in time. It goes on; `wait` may be called again.
             DecisionRefused: `unknown_run`, `not_permitted` (another principal's run), `parked` or `divergence`.
-            ConfigurationError: The session has no store.
+            ConfigurationError: The session has no store, or `timeout_s` is not a number from 0.
         """
+        check_timeout(timeout_s)
         passes = self._require_runs("wait").with_scope(self._scope)
         await asyncio.to_thread(passes.run_id_of, run_id)
         async with asyncio.timeout(timeout_s):

@@ -176,7 +176,7 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, lease
         if holder := living_holder(row.owner, lease_until=row.lease_until, alive_until=renewed, now=now):
             raise DecisionRefused("run_busy", f"run {run_id!r} is in use by {holder}")
     lease = Lease(run_id=run_id, owner=str(owner), number=row.lease + 1)
-    is_taken_over = bool(row.owner) and not is_ours
+    is_taken_over = row.owner not in ("", str(owner))
     times = {"lease_until": lease_until, "ready_at": lease_until, "taken_at": now, "updated_at": now}
     connection.execute(
         update(RUNS)

@@ -6,9 +6,35 @@ import asyncio
 from typing import Any
 
 from toolwire.journal.run import SuspendedRun
+from toolwire.vocabulary.errors import ConfigurationError
 
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.25
 """Seconds between two looks at the run. They double: short runs are told at once, and long ones cost few queries."""
+
+PRIORITY_LIMIT = 2**31
+"""Priorities are below it: the queue has them as integers of 32 bits."""
+
+
+def check_priority(priority: object) -> None:
+    """Refuses a priority that no queue takes.
+
+    Raises:
+        ConfigurationError: It is not a whole number of 32 bits.
+    """
+    if not isinstance(priority, int) or isinstance(priority, bool) or not -PRIORITY_LIMIT <= priority < PRIORITY_LIMIT:
+        raise ConfigurationError(f"submit(priority={priority!r:.80}): give a whole number, such as 0")
+
+
+def check_timeout(timeout_s: object) -> None:
+    """Refuses a time to wait that is none.
+
+    Raises:
+        ConfigurationError: It is neither None nor a number from 0.
+    """
+    if timeout_s is None:
+        return
+    if not isinstance(timeout_s, int | float) or isinstance(timeout_s, bool) or not timeout_s >= 0:
+        raise ConfigurationError(f"wait(timeout_s={timeout_s!r:.80}): give seconds from 0, such as 60, or None")
 
 
 async def wait_for_run(store: Any, run_id: str) -> SuspendedRun | None:
