@@ -12,9 +12,11 @@ from sqlalchemy import Connection
 
 from tests.fleet.app import call, lines, session_for, tools
 from tests.forks import forked
+from tests.journal.world import PAID, done, step
 from tests.patience import until
 from toolwire import Caller, ConfigurationError, Decision, DecisionRefused, Session
 from toolwire.fleet import run_go_on
+from toolwire.journal.database.tables import RUNS
 from toolwire.journal.run import RunInfo
 from toolwire.journal.store import Store
 
@@ -285,3 +287,43 @@ def test_an_unreadable_reply_ends_as_its_turn_does(either: Store) -> None:
     turn = made.run_wait(run_id, timeout_s=5)
     assert turn.messages == expected.messages
     assert turn.reply.failure == expected.reply.failure
+
+
+def _die_over(store: Store, run_id: str, *, has_step: bool = False) -> None:
+    """Takes a run, and leaves it as a process of another host does that dies."""
+    database = store._database  # pyright: ignore[reportPrivateUsage]
+    ledger = done(store.reopen(run_id))
+    if has_step:
+        done(ledger.settle(step("1"), PAID))
+    database.drop(run_id, ledger)
+    gone = RUNS.update().where(RUNS.c.run_id == run_id).values(owner="elsewhere 1 - x", lease_until=0.0, ready_at=0.0)
+    done(database.run(lambda connection: connection.execute(gone)))
+
+
+def test_a_run_over_which_processes_die_is_parked_until_a_person_puts_it_back(
+    either: Store, jobs: ListedQueue, done_file: Path
+) -> None:
+    made = session(either)
+    run_id = made.run_submit(call("note", name="a"))
+    for deaths in range(4):
+        assert (either.run(run_id).taken_over, due(either)) == (max(deaths - 1, 0), [run_id])
+        _die_over(either, run_id)
+    assert run_go_on(either, run_id, session_for) == "parked"
+    assert (either.run(run_id).status, due(either), lines(done_file)) == ("parked", [], [])
+    with pytest.raises(DecisionRefused) as refused:
+        made.run_wait(run_id, timeout_s=5)
+    assert refused.value.code == "parked"
+    jobs.jobs.clear()
+    either.requeue(run_id, by="ann")
+    assert (jobs.jobs, due(either)) == ([(run_id, "c-1", 0)], [run_id])
+    assert run_go_on(either, run_id, session_for) == "finished"
+    assert lines(done_file) == ["note a"]
+    assert either.verify().is_whole
+
+
+def test_a_run_that_records_a_step_between_the_deaths_is_not_parked(either: Store) -> None:
+    run_id = session(either).run_submit(call("note", name="a"))
+    for deaths in range(4):
+        _die_over(either, run_id, has_step=deaths == 2)
+    assert either.run(run_id).taken_over == 1
+    assert run_go_on(either, run_id, session_for) == "finished"
