@@ -474,6 +474,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "runs_created_at": lambda store: store.runs(),
     "runs_conversation": lambda store: store.runs(conversation="c-1"),
     "runs_unfinished": lambda store: store.runs(status="suspended"),
+    "runs_ready": lambda store: store.ready(),
     "runs_held": lambda store: store._database.read(
         lambda connection: refuse_busy(connection, "c-1", Owner.this(), time.time())
     ),

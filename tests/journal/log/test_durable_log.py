@@ -383,7 +383,8 @@ def test_a_search_value_never_becomes_part_of_the_sql(store: Store) -> None:
             assert log.get_entries(**{name: payload}) == []
         assert store.log(LogFilter(kind=payload)) == []  # type: ignore[arg-type]
         assert store.pending(payload) == store.rules(payload) == []
-        assert store.runs(status=payload) == []  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError):
+            store.runs(status=payload)  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             log.get_entries(**{payload: "x"})
         log.ended(FakeRecord(payload, {payload: payload}, id=payload, run_id=payload, minute=9))
