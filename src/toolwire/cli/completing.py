@@ -20,7 +20,10 @@ from toolwire.cli.stores import open_store
 
 OTHER_STATUSES = ("success", "asked", "approve", "edit", "deny", "stop_run", "answer")
 """The states of calls, requests and decisions in the log, without the kinds of failures."""
-RUN_STATUSES = ("started", "resumed", "suspended", "finished", "stopped", "diverged", "forgotten")
+RUN_STATUSES = (
+    *("queued", "started", "resumed", "suspended", "parked", "requeued"),
+    *("finished", "stopping", "stopped", "diverged", "forgotten"),
+)
 _ROWS_SEARCHED = 10_000
 
 

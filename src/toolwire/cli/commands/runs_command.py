@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +14,9 @@ from toolwire.cli.exit_codes import exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, find_run, open_store
-from toolwire.types import RunInfo
+
+if TYPE_CHECKING:
+    from toolwire.types import RunInfo
 
 EPILOG = f"""\b
 Examples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import load_function
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, find_place, unusable_store
-from toolwire.fleet import LEASE_S, ProcrastinateQueue, Worker, WorkerSettings
+
+if TYPE_CHECKING:
+    from toolwire.fleet import ProcrastinateQueue, WorkerSettings
 
 EPILOG = f"""\b
 Examples:
@@ -64,6 +66,8 @@ def worker(
 
     The store is in PostgreSQL.
     """
+    from toolwire.fleet import ProcrastinateQueue, WorkerSettings
+
     output: Output = context.obj
     if session_for is None and not migrate:
         hint = "Give such as app:session_for; `toolwire worker --help` has an example."
@@ -84,6 +88,8 @@ def worker(
 async def _work(
     output: Output, url: str, prepared: bool, queue: ProcrastinateQueue, named: str, settings: WorkerSettings
 ) -> None:
+    from toolwire.fleet import LEASE_S, Worker
+
     session_for = load_function(named)
     store = await toolwire.Store.aopen(url, prepared=prepared, lease_s=LEASE_S, queue=queue)
     try:
