@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.session.till import calls
-from toolwire import CallContext, Session, Toolkit, ToolRegistry, ToolSpec
+from toolwire import CallContext, Session, Store, Toolkit, ToolRegistry, ToolSpec
 from toolwire.middleware import Retry
 from toolwire.vocabulary.errors import BindingError, BoundValueError
 
@@ -89,8 +89,9 @@ def by_session(state: Any, function: Any) -> Any:
 
 
 def by_session_with_a_store(state: Any, function: Any) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        session = Session(registry_of(function), protocol="openai", state=state, store=f"sqlite:///{folder}/runs.db")
+    # Closed before its file goes: what renews its leases would log an error in a later test.
+    with tempfile.TemporaryDirectory() as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+        session = Session(registry_of(function), protocol="openai", state=state, store=store)
         return asyncio.run(session.turn(calls(("count", {})))).results[0].data
 
 

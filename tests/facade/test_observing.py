@@ -505,7 +505,8 @@ async def test_leaving_waits_for_an_observer_that_hangs_only_so_long(
 
     async with registry.observe(hang):
         await registry.ainvoke("add", {"a": 1, "b": 2})
-    assert [message.endswith("did not take its events within 0.05 s") for message in caplog.messages] == [True]
+    logged = [record.getMessage() for record in caplog.records if record.name == "toolwire.observers"]
+    assert [message.endswith("did not take its events within 0.05 s") for message in logged] == [True]
 
 
 def test_an_observer_whose_event_loop_has_ended_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
