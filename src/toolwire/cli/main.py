@@ -62,6 +62,7 @@ _COMMANDS = {
     "approvals": "approvals_command",
     "log": "log_command",
     "worker": "worker_command",
+    "runner": "runner_command",
     "runs": "runs_command",
     "artifacts": "artifacts_command",
     "store": "store_command",

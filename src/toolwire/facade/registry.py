@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.tool_spec import ToolSpec
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
+    from toolwire.sandbox.runner import ProgramRunner
 
 F = TypeVar("F", bound=object)
 
@@ -59,6 +60,7 @@ class ToolRegistry(Settings, OldRegistryNames):
         result_limit_bytes: int | None = None,
         visible: Visible | None = None,
         middleware: Iterable[Middleware] = (),
+        runner: ProgramRunner | None = None,
     ) -> None:
         """Creates a registry.
 
@@ -70,9 +72,10 @@ class ToolRegistry(Settings, OldRegistryNames):
             visible: `visible(tool_name, caller)` returns True if the caller may see the tool. It counts here and in
                 every toolkit and session made of this registry.
             middleware: Layers around every call, the first outermost.
+            runner: Runs the programs, such as a `RemoteRunner` of `toolwire.fleet`; None: the sandbox of this machine.
 
         Raises:
-            ConfigurationError: the approver, a limit, a predicate, a layer or a rule cannot be used.
+            ConfigurationError: the approver, a limit, a predicate, a layer, a rule or the runner cannot be used.
         """
         refuse_wrong_approver(approver)
         parts = self._parts
@@ -84,6 +87,10 @@ class ToolRegistry(Settings, OldRegistryNames):
             approver=approver,
             result_limit_bytes=result_limit_bytes or parts.scope.result_limit_bytes,
         )
+        if runner is not None:
+            from toolwire.facade.built_in.program_entry import require_runner
+
+            scope = replace(scope, runner=require_runner(runner))
         parts.change(lambda _: scope.narrow(visible=visible).with_middleware(middleware))
         refuse_wrong_rules(scope.policy, scope.catalogue, is_whole=False)
 

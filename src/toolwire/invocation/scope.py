@@ -73,6 +73,8 @@ class Scope:
     """The observers that come and go: of the registry, the toolkit and the session."""
     events: Events | None = None
     """The reader of the turn's events, or None. A call goes on when the reader has taken its events."""
+    runner: Any = None
+    """The `ProgramRunner` of the holder's programs; None: the sandbox of this machine."""
     tracer: Tracer | None = None
     """Follows calls while they run, or None."""
     caller: Caller = NOBODY

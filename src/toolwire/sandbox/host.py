@@ -10,6 +10,7 @@ from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.drive.program_run import ProgramRun, watch
+from toolwire.sandbox.processes import ProcessSource
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.runner import CallHandlers, Flag, LaterAnswer
@@ -32,9 +33,10 @@ class Sandbox:
     Nothing is started until the first run. `close` ends the zygote and every program that still runs.
     """
 
-    def __init__(self, zygotes: Zygotes | None = None) -> None:
+    def __init__(self, zygotes: ProcessSource | None = None) -> None:
+        """`zygotes` gives each program its process; None: a new `Zygotes`, which fork here."""
         self._make_threads()
-        self._zygotes = Zygotes() if zygotes is None else zygotes
+        self._zygotes: ProcessSource = Zygotes() if zygotes is None else zygotes
         self._places = Places()
 
     def run(
@@ -51,7 +53,7 @@ class Sandbox:
             SandboxUnavailable: the isolation here is weaker than `min_isolation`, or no process can be started.
         """
         # The start of a zygote must not count as the program's time.
-        isolation = self._zygotes.current().isolation
+        isolation = self._zygotes.isolation()
         program_run = ProgramRun(program, isolation, self._zygotes, self._places)
         try:
             return watch(self._start(lambda: program_run.run(call, self._callers)), program_run, cancel)
@@ -69,8 +71,8 @@ class Sandbox:
         from toolwire.sandbox.drive.looping import watch_on_loop
 
         if not self._zygotes.is_ready:
-            await asyncio.wrap_future(self._start(self._zygotes.current))
-        isolation = self._zygotes.current().isolation
+            await asyncio.wrap_future(self._start(self._zygotes.isolation))
+        isolation = self._zygotes.isolation()
         program_run = ProgramRun(program, isolation, self._zygotes, self._places)
         try:
             driving = self._start(lambda: program_run.run(call, self._callers))
@@ -96,7 +98,13 @@ class Sandbox:
 
     @property
     def zygotes(self) -> Zygotes:
-        """The fork servers, for tests, benchmarks and `doctor`."""
+        """The fork servers, for tests, benchmarks and `doctor`.
+
+        Raises:
+            TypeError: the programs of this sandbox have their processes elsewhere.
+        """
+        if not isinstance(self._zygotes, Zygotes):
+            raise TypeError("this sandbox forks no process on this machine, so it has no zygotes")
         return self._zygotes
 
     def close(self) -> None:

@@ -131,4 +131,6 @@ _HOW_TO_FIX = {
     "namespaces": "Allow user namespaces: sysctl user.max_user_namespaces above 0, "
     "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 where they exist; in a "
     "container, a seccomp profile that allows unshare, mount and pivot_root.",
+    "claimed": "If you trust the runner's machine as this one, write so beside it: RemoteRunner(..., trust='kernel'), "
+    "or `toolwire worker --trust kernel`.",
 }

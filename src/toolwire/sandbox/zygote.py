@@ -178,6 +178,10 @@ class Zygotes:
                 self._current = Zygote(self._script)
             return self._current
 
+    def isolation(self) -> Isolation:
+        """Returns the isolation that a live zygote observed. Raises as `current`."""
+        return self.current().isolation
+
     def spawn(self, limits: Limits, *, kind: ChildKind = "any") -> tuple[Child, Isolation]:
         """Returns a child and its zygote's isolation; blocks until the child is there.
 

@@ -7,13 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.facade.built_in.kept_variables import KeepVariables, KeptVariables
-from toolwire.facade.built_in.program_entry import program_limits, program_modules, programs_entry
+from toolwire.facade.built_in.program_entry import (
+    program_limits,
+    program_modules,
+    programs_entry,
+    require_runner,
+)
 from toolwire.facade.driving import call_blocking
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -48,6 +54,8 @@ class Bounds:
     modules: Iterable[str] | None
     variables: KeepVariables | None = None
     """"keep": a program has the variables of earlier ones. Those of one reply then run one after the other."""
+    runner: ProgramRunner | None = None
+    """Runs the programs; None: the registry's runner, or the sandbox of this machine."""
 
 
 def with_programs(
@@ -65,8 +73,9 @@ def with_programs(
         ConfigurationError: The choice contradicts the protocol or the bounds.
     """
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    given = {"min_isolation": least, "modules": modules, "variables": bounds.variables}
+    given = {"min_isolation": least, "modules": modules, "variables": bounds.variables, "runner": bounds.runner}
     refuse_wrong_programs(programs, protocol, **given)
+    runner = None if bounds.runner is None else require_runner(bounds.runner)
     if programs is False:
         # The model sees the tools as before programs were enabled.
         made = scope().narrow(visible=lambda name, _: name != CODE_EXECUTION, caller=None)
@@ -74,6 +83,7 @@ def with_programs(
         _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
         made = scope()
     variables = KeptVariables.for_option(bounds.variables, language or "en", made)
+    made = made if runner is None else replace(made, runner=runner)
     return made if limits is None else replace(made, cleanup_s=limits.cleanup_s), variables
 
 
@@ -84,7 +94,7 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
     if there is None and not is_asked:
         return
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    if there is not None and (limits, least, modules, bounds.variables) == (None, None, None, None):
+    if there is not None and bounds == Bounds(None, None, None):
         return
 
     def call_back(name: str, arguments: Mapping[str, object]) -> ToolResult:

@@ -38,6 +38,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.sandbox.runner import ProgramRunner
 from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import TurnFinish, end_of, offer_finish
 from toolwire.session.frame import refuse_options_below, run_below, trace_turn, turn_scope
@@ -111,6 +112,7 @@ class Session(Traceable, Observable):
         programs: bool | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
+        runner: ProgramRunner | None = None,
         modules: Iterable[str] | None = None,
         variables: KeepVariables | None = None,
         always: Iterable[str] | None = None,
@@ -128,20 +130,19 @@ class Session(Traceable, Observable):
     ) -> None:
         """Combines the tools with a protocol and rules.
 
-        `tools` is a registry, a toolkit or a list of what one can register. Rules, approver and log of the first two
-        apply. `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the registry's.
+        `tools` is a registry or toolkit, whose rules, approver and log apply, or a list of what it can register.
+        `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the registry's.
         `approver` asks. With a `store` (a `Store` or its URL) turns are recorded, and one that needs a decision is
-        suspended; without one, such calls do not run. `limits` bound programs and clean-ups, and no program runs below
-        `min_isolation` ("kernel"); None: the registry's settings. Programs may import only `modules`; None: all, or the
-        registry's. They turn none on. With `variables="keep"`, a program's plain variables and functions are in the
-        next one. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact")
-        shape a text protocol's prompt; None is the first. `on_unreadable="note"` notes an unreadable reply in
-        `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
-        others with `search_tools`. `always=()` leaves all to it; None: the registry's setting. `finish` offers a tool
-        by which the model ends: its name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that
-        is only calls. `ending_line` adds to native results the line on how to end. `conversation` names what turns of
-        several processes belong to; None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
-        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first.
+        suspended; else such calls do not run. `limits` bound programs and clean-ups, no program runs below
+        `min_isolation` ("kernel") or imports more than `modules` (all), and `runner` runs them; None: the registry's
+        settings. These turn none on. With `variables="keep"`, a program has the variables of the last. `language`
+        ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape a text prompt; None
+        is the first. `on_unreadable="note"` notes an unreadable reply in `turn.reply.message`. With `always`, the model
+        sees the tools that it names (`*` matches any text), and finds others with `search_tools`; None: the registry's
+        setting. `finish` offers a tool by which the model ends: its name, or a pydantic model (`Turn.final`).
+        `read_text_calls` runs a native text that is only calls. `ending_line` adds to native results how to end.
+        `conversation` names what turns of several processes share; None: a new id. The model calls for `caller`, or the
+        toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters come from `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
@@ -153,7 +154,7 @@ class Session(Traceable, Observable):
         bind_built_in(lambda: self._scope, always)
         is_whole, is_new = not isinstance(tools, Toolkit), conversation is None
         self._scope = scope_with_rules(self._scope, policy, permissions or {}, approver, is_whole=is_whole)
-        bounds = Bounds(limits, min_isolation, modules, variables)
+        bounds = Bounds(limits, min_isolation, modules, variables, runner)
         self._scope, self._variables = with_programs(lambda: self._scope, self.protocol, programs, bounds, language)
         self._finish = offer_finish(finish, self._scope)
         self._runs, self._instructions = WeakSet[Run](), KeptInstructions()

@@ -39,7 +39,7 @@ async def execute_python_code(
     from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
     scope = new_scope(Catalogue())
-    execution = CodeExecution(lambda: program_runner(scope.runtime), limits=Limits.within(timeout))
+    execution = CodeExecution(lambda: program_runner(scope), limits=Limits.within(timeout))
     tool = code_execution_tool(list)
     scope.catalogue.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))

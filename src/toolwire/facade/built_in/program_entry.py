@@ -28,6 +28,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine import system
 from toolwire.vocabulary.machine.gate import Gate
 from toolwire.vocabulary.results import ToolResult
@@ -41,8 +42,8 @@ def sandbox_of(runtime: Runtime) -> Sandbox:
 
 
 _STAND_INS: list[ProgramRunner] = []
-"""Runners that tests put in place. The latest counts in every thread: a fixture may run in another context than its
-test.
+"""Runners that tests and workers put in place. The latest counts in every thread: a fixture may run in another context
+than its test.
 """
 
 
@@ -57,9 +58,25 @@ def programs_run_by(runner: ProgramRunner) -> Generator[None]:
         del _STAND_INS[place]
 
 
-def program_runner(runtime: Runtime) -> ProgramRunner:
-    """Returns the present runner of programs: the sandbox, unless a test has put another in its place."""
-    return _STAND_INS[-1] if _STAND_INS else sandbox_of(runtime)
+def program_runner(scope: Scope) -> ProgramRunner:
+    """Returns the present runner of programs: the one in place for all, the scope's own, or else the sandbox."""
+    if _STAND_INS:
+        return _STAND_INS[-1]
+    return sandbox_of(scope.runtime) if scope.runner is None else scope.runner
+
+
+def require_runner(runner: ProgramRunner) -> ProgramRunner:
+    """Returns the runner unchanged.
+
+    Raises:
+        ConfigurationError: it is not a `ProgramRunner`.
+    """
+    if isinstance(runner, type) or not all(hasattr(runner, way) for way in ("run", "run_async", "run_beside")):
+        raise ConfigurationError(
+            f"runner={runner!r:.80}: give an object that runs programs, such as RemoteRunner(['r1:8443'], cert=..., "
+            "key=..., ca=...) of toolwire.fleet"
+        )
+    return runner
 
 
 def programs_entry(
@@ -78,11 +95,10 @@ def programs_entry(
     The owner's own `run` of the tool uses `call_back` to enter the path. Where no program can run, the log
     `toolwire.sandbox` says so once in a process.
     """
-    if not system.IS_LINUX and not _STAND_INS:
+    if not system.IS_LINUX and not _STAND_INS and scope().runner is None:
         _warn_without_sandbox()
-    runtime = scope().runtime
     execution = CodeExecution(
-        lambda: program_runner(runtime),
+        lambda: program_runner(scope()),
         limits=limits,
         min_isolation=min_isolation,
         modules=modules,
@@ -164,7 +180,7 @@ def run_program(
         Overloaded: too many programs are running already.
     """
     execution = CodeExecution(
-        lambda: program_runner(scope.runtime),
+        lambda: program_runner(scope),
         limits=limits or Limits(),
         source_checks=source_checks,
         min_isolation=min_isolation,

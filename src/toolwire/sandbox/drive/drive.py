@@ -23,7 +23,7 @@ from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
 from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.drive.outbox import CLOSED, Outbox
 from toolwire.sandbox.drive.waker import Waker
-from toolwire.sandbox.forked import Child
+from toolwire.sandbox.processes import ProgramProcess
 from toolwire.sandbox.program import ProgramCall
 from toolwire.sandbox.runner import CallHandlers, LaterAnswer
 from toolwire.sandbox.wire import LARGE_BYTES
@@ -42,7 +42,7 @@ Call = Callable[[ProgramCall], Answer | Parked]
 class Drive:
     """Reads frames until the program is over. Call `run` once, from one thread."""
 
-    def __init__(self, live: LiveProgram, child: Child, call: Call, callers: Workers) -> None:
+    def __init__(self, live: LiveProgram, child: ProgramProcess, call: Call, callers: Workers) -> None:
         self._live = live
         self._child = child
         self._reading, self._writing = child.reader.fileno(), child.writer.fileno()

@@ -12,13 +12,12 @@ from toolwire.sandbox.admission import Places
 from toolwire.sandbox.drive.drive import Call, Drive
 from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.drive.outcome import compose, not_started, oversize, source_error
-from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
+from toolwire.sandbox.processes import ProcessSource, ProgramProcess
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import Flag
 from toolwire.sandbox.source_checks import check_source
-from toolwire.sandbox.zygote import Zygotes
 
 LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
@@ -30,7 +29,7 @@ _clock = time.monotonic
 class ProgramRun:
     """One run of a program. `run` does all of it in one thread; another thread waits for it, and then calls `close`."""
 
-    def __init__(self, program: Program, isolation: Isolation, zygotes: Zygotes, places: Places) -> None:
+    def __init__(self, program: Program, isolation: Isolation, zygotes: ProcessSource, places: Places) -> None:
         """Takes a place, or one in the queue. The time of the program begins here.
 
         Raises:
@@ -41,7 +40,7 @@ class ProgramRun:
         self._zygotes = zygotes
         self._places = places
         self._place = places.take()
-        self._child: Child | None = None
+        self._child: ProgramProcess | None = None
         self._drive: Drive | None = None
 
     @property
