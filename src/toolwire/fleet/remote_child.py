@@ -1,56 +1,71 @@
-"""The process of a program on a runner, as the sandbox's drive needs it: two pipes, signals, and its exit."""
+"""The process of a program on a runner, as the sandbox's drive needs it: bytes in and out, signals, and its exit."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import select
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from io import FileIO
+from dataclasses import dataclass
 from typing import Any
 
 from toolwire.fleet import relay
-from toolwire.fleet.relay import MessageStream, Relay, RelayLost
+from toolwire.fleet.relay import READ_BYTES, MessageStream, RelayLost, wait_for
 from toolwire.sandbox.drive.waker import Waker
 from toolwire.sandbox.forked import Exit
 
 KILL_LIMIT_S = 1.0
-"""Seconds for the exit of a process that was told to end. After that its connection is closed, which ends it too."""
+"""Seconds for the exit of a process that was killed. After that its connection is closed, which kills it as well."""
 EXIT_LIMIT_BYTES = 256
 """Size of the largest exit: a status and a number of seconds."""
 
 
-class RemoteChild:
-    """One process on a runner. A thread of its own passes the bytes; the drive sees two pipes."""
+@dataclass(frozen=True, slots=True)
+class RemoteEnd:
+    """One end of the channel, with the descriptor to poll for it."""
 
-    def __init__(self, stream: MessageStream, over: Callable[[str], None]) -> None:
-        """`over` is called once, in another thread: with the reason if the connection is lost, else with ''."""
+    fileno: Callable[[], int]
+    read: Callable[[int], bytes | None]
+    write: Callable[[bytes | memoryview], int | None]
+
+
+class RemoteChild:
+    """One process on a runner. All methods may be called from any thread; only `exit` blocks."""
+
+    def __init__(self, stream: MessageStream, lost: Callable[[str], None], release: Callable[[bool], None]) -> None:
+        """`lost` is called with the reason if the connection is lost, before the drive reads the end of the program.
+        `release` is called at the end, with True if the connection is of use for another program.
+        """
         self._stream = stream
-        self._tell_over = over
-        from_runner, to_drive = os.pipe()
-        from_drive, to_runner = os.pipe()
-        os.set_blocking(to_drive, False)
-        os.set_blocking(to_runner, False)
-        self.reader, self._to_drive = FileIO(from_runner, "r"), FileIO(to_drive, "w")
-        self._from_drive, self.writer = FileIO(from_drive, "r"), FileIO(to_runner, "w")
-        self._waker = Waker()
-        self._signals = deque[signal.Signals]()
-        self._is_killed = False
+        self._tell_lost = lost
+        self._release = release
+        # Reentrant: a garbage collection in here may end a call, and its program is killed.
+        self._lock = threading.RLock()
+        self._sending = 0
+        """Bytes that the stream was given for `write`, and has not sent whole; 0 for none."""
+        self._is_killed = self._is_over = self._is_lost = self._is_closed = False
         self._exit: Exit | None = None
-        self._over = threading.Event()
-        threading.Thread(target=self._pass_bytes, name="toolwire-relay", daemon=True).start()
+        # After the exit nothing more comes, so the end needs a descriptor of its own that can be read.
+        self._end, self._ready = Waker(), select.epoll()
+        for descriptor in (stream.fileno(), self._end.descriptor):
+            self._ready.register(descriptor, select.EPOLLIN)
+        self.reader = RemoteEnd(self._ready.fileno, self._read, self._write)
+        self.writer = RemoteEnd(stream.fileno, self._read, self._write)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal, unless the process was killed before."""
-        if self._is_killed:
-            return
-        self._is_killed = number == signal.SIGKILL
-        self._signals.append(number)
-        self._waker.wake()
+        with self._lock:
+            if self._is_over or self._is_closed or self._is_killed:
+                return
+            self._is_killed = number == signal.SIGKILL
+            try:
+                self._stream.send(relay.SIGNAL, bytes([number]))
+            except RelayLost as lost:
+                self._lose(str(lost))
 
     def kill(self) -> None:
         """Kills the process."""
@@ -62,53 +77,84 @@ class RemoteChild:
 
     def exit(self, timeout_s: float) -> Exit | None:
         """Returns the exit as the runner told it; None if it does not come in time, or if the connection is lost."""
-        self._over.wait(timeout_s)
+        until = time.monotonic() + min(timeout_s, KILL_LIMIT_S)
+        while not self._is_over and not self._is_closed:
+            try:
+                wait_for(self._stream, select.POLLIN | (select.POLLOUT if self._stream.unsent else 0), until)
+                with self._lock:
+                    self._read(READ_BYTES)
+                    self._stream.flush()
+            except RelayLost as lost:
+                self._lose(str(lost))
+            except (OSError, ValueError):
+                # Another thread has closed it.
+                break
         return self._exit
 
     def close(self) -> None:
-        """Kills the process and closes the drive's ends. The connection is given back once the exit has come."""
+        """Kills the process, and gives the connection back if its exit has come."""
         self.kill()
-        self.reader.close()
-        self.writer.close()
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._ready.close()
+                self._end.close()
+                self._release(self._is_over and not self._is_lost)
 
-    def _pass_bytes(self) -> None:
-        passing, reason = Relay(self._stream, self._waker.descriptor), ""
-        passing.attach(self._from_drive, self._to_drive)
-        try:
-            self._exit = self._wait_for_exit(passing)
-        except RelayLost as lost:
-            reason = str(lost)
-        finally:
-            # In this order: the drive reads the end of the pipe only when it is known why there is one.
-            self._tell_over(reason)
-            passing.drain()
-            self._to_drive.close()
-            self._from_drive.close()
-            self._over.set()
-            self._waker.close()
+    def _read(self, _: int) -> bytes | None:
+        """Reads what has come, at most some messages; see `FrameReader`."""
+        stream, data = self._stream, bytearray()
+        with self._lock:
+            if self._is_closed:
+                raise ValueError("the process is closed")
+            stream.is_readable = True
+            try:
+                while not self._is_over and (message := stream.next()) is not None:
+                    if message.kind == relay.DATA:
+                        data += message.data
+                        # What was received is taken whole, since it makes no descriptor readable.
+                        stream.is_readable = stream.is_readable and len(data) < READ_BYTES
+                    elif message.kind == relay.EXIT:
+                        self._exit = exit_of(message.data)
+                        self._is_over = True
+                        self._end.wake()
+                    else:
+                        raise RelayLost(f"an unexpected message came: {message.kind!r}")
+            except RelayLost as lost:
+                self._lose(str(lost))
+            return bytes(data) if data or self._is_over else None
 
-    def _wait_for_exit(self, passing: Relay) -> Exit | None:
-        for kind, data in passing.messages():
-            if kind == relay.EXIT:
-                return exit_of(data)
-            if kind == relay.WOKEN:
-                self._waker.clear()
-                while self._signals:
-                    number = self._signals.popleft()
-                    self._stream.send(relay.SIGNAL, bytes([number]))
-                    if number == signal.SIGKILL:
-                        passing.deadline = time.monotonic() + KILL_LIMIT_S
-            elif kind != relay.ENDED:
-                raise RelayLost(f"an unexpected message came: {kind!r}")
-        raise AssertionError("unreachable: a relay never ends by itself")
+    def _write(self, data: bytes | memoryview) -> int | None:
+        """Sends the first part of `data`. Takes it only when all of it is sent, since later calls send the rest."""
+        with self._lock:
+            if self._is_over or self._is_closed:
+                raise BrokenPipeError
+            try:
+                if self._sending:
+                    self._stream.flush()
+                else:
+                    self._sending = len(data[: relay.MESSAGE_LIMIT_BYTES])
+                    self._stream.send(relay.DATA, bytes(data[: relay.MESSAGE_LIMIT_BYTES]))
+            except RelayLost as lost:
+                self._lose(str(lost))
+                raise BrokenPipeError from lost
+            if self._stream.unsent:
+                return None
+            sent, self._sending = self._sending, 0
+            return sent
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            if not self._is_over and not self._is_closed:
+                self._is_over = self._is_lost = True
+                self._tell_lost(reason)
+                self._end.wake()
 
 
 def exit_of(data: bytes) -> Exit | None:
-    """Returns an exit that a runner told; None if the runner did not learn it. Raises RelayLost for anything else."""
+    """Returns the exit that a runner told; None if it did not learn it. Raises RelayLost for anything else."""
     try:
-        if len(data) > EXIT_LIMIT_BYTES:
-            raise ValueError(len(data))
-        told: Any = json.loads(data)
+        told: Any = json.loads(data) if len(data) <= EXIT_LIMIT_BYTES else {}
         if told is None:
             return None
         status, cpu_s = told["status"], told["cpu_s"]
@@ -116,5 +162,5 @@ def exit_of(data: bytes) -> Exit | None:
             raise TypeError(status)
         os.waitstatus_to_exitcode(status)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        raise RelayLost("the runner told an exit that is none") from None
+        raise RelayLost("the exit that it told is none") from None
     return Exit(status=status, cpu_s=cpu_s)

@@ -11,11 +11,10 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from weakref import WeakSet
 
 from toolwire.fleet import relay
@@ -23,7 +22,7 @@ from toolwire.fleet.relay import MessageStream, RelayLost, one_line
 from toolwire.fleet.remote_child import RemoteChild
 from toolwire.fleet.runner_addresses import (
     CONNECT_LIMIT_S,
-    CertificateFile,
+    PemFile,
     RunnerAddress,
     connect,
     runner_address,
@@ -41,32 +40,32 @@ from toolwire.vocabulary.machine.system import call_at_fork
 
 Trust = Literal["kernel", "kernel+namespaces"]
 TRIES = 3
-"""Times that one program is run in all when connections break: more would hide what breaks them."""
+"""Times that one program is run in all if connections break: more would hide what breaks them."""
 IDLE_LIMIT = 16
-"""Connections that are kept for later programs: half of the programs that run at a time."""
+"""Connections that are kept for later programs: half of those that run at a time."""
 AVOID_S = 5.0
-"""Seconds for which a runner that could not be reached is asked last."""
+"""Seconds for which a runner that was not reached is asked last."""
 LOST = "lost"
-"""The key in an isolation's report that says why the connection of this program broke."""
+"""The key in an isolation's report under which stands why the connection of this program broke."""
 _REPORT_LINES = 32
-_HOW_TO_FIX = "Start `toolwire runner` there, or mend its address, the certificates, or the network between."
+_SETTLED = ("answered", "failed")
 _LOG = logging.getLogger("toolwire.fleet")
 
 
-class RemoteRunner:
+class RemoteRunner(Sandbox):
     """Runs programs on runners, for `Session(..., runner=)`, `ToolRegistry(runner=)` and `toolwire worker --runner`.
 
-    A program whose connection breaks runs again on another runner, if it has made no call, or if it is on record and
-    none of its calls is open. Else it ends as `crashed`. `close` it, or use it in a `with`.
+    A program whose connection breaks runs again, on another runner if there is one: if it has made no call, or if it is
+    on record and none of its calls is open. Else it ends as `crashed`. Leaving its `with`, or `close`, ends it.
     """
 
     def __init__(
         self,
         addresses: Iterable[str],
         *,
-        cert: CertificateFile | None = None,
-        key: CertificateFile | None = None,
-        ca: CertificateFile | None = None,
+        cert: PemFile | None = None,
+        key: PemFile | None = None,
+        ca: PemFile | None = None,
         trust: Trust | None = None,
         insecure: bool = False,
     ) -> None:
@@ -77,103 +76,69 @@ class RemoteRunner:
             cert: PEM file of the certificate that the runners ask for.
             key: PEM file of its key, without a password.
             ca: PEM file of the authority that signed the runners' certificates, which must name their hosts.
-            trust: The highest isolation that a runner's word counts for. None: what it says of itself counts as
-                `process`, so that programs need `min_isolation="process"`.
+            trust: The strongest isolation that a runner may claim. None: what it claims above `process` does not count,
+                so that only programs with `min_isolation="process"` run.
             insecure: True connects without TLS, to this machine alone. A `unix:` address never has TLS.
 
         Raises:
-            ConfigurationError: An address or file cannot be used, a file is missing, or plain TCP would leave this
-                machine.
+            ConfigurationError: An address or file is missing or cannot be used, or plain TCP would leave this machine.
         """
-        if isinstance(addresses, str):
-            raise ConfigurationError(f"RemoteRunner({addresses!r:.80}): give a list, such as [{addresses!r:.80}]")
-        found = [runner_address(one) for one in addresses]
+        found = [] if isinstance(addresses, str) else [runner_address(one) for one in addresses]
         if not found:
-            raise ConfigurationError("RemoteRunner([]): give the address of a runner, such as 'r1:8443'")
+            raise ConfigurationError(f"RemoteRunner({addresses!r:.80}): give a list of addresses, such as ['r1:8443']")
         if trust not in (None, "kernel", "kernel+namespaces"):
             raise ConfigurationError(f"trust={trust!r:.80}: write 'kernel', 'kernel+namespaces' or None")
-        context = host_context(found, cert, key, ca, insecure=insecure)
-        self._sandbox = Sandbox(RunnerProcesses(found, context, trust))
+        context = tls_context(found, ssl.Purpose.SERVER_AUTH, cert, key, ca, insecure=insecure)
+        super().__init__(RunnerProcesses(found, context, trust))
         _RUNNERS.add(self)
 
     def run(
-        self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /, *, cancel: Flag | None = None
+        self, program: Program, call: Callable[[ProgramCall], Answer | Parked], *, cancel: Flag | None = None
     ) -> ProgramResult:
-        """Works as `run` of the sandbox.
+        """Works as `ProgramRunner.run`.
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.
             SandboxUnavailable: no runner gives a process, or its isolation is weaker than `min_isolation`.
         """
-        for is_last in _tries():
-            result = self._sandbox.run(program, call, cancel=cancel)
-            again = None if is_last else program_to_repeat(program, result)
+        result = super().run(program, call, cancel=cancel)
+        for _ in range(TRIES - 1):
+            again = program_to_repeat(program, result)
             if again is None:
-                return result
-            program = again
-        raise AssertionError("unreachable")
+                break
+            program, result = again, super().run(again, call, cancel=cancel)
+        return result
 
-    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /) -> ProgramResult:
+    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """Works as `run`, awaited: the program takes one thread here, and the loop goes on meanwhile."""
-        for is_last in _tries():
-            result = await self._sandbox.run_beside(program, call)
-            again = None if is_last else program_to_repeat(program, result)
+        result = await super().run_beside(program, call)
+        for _ in range(TRIES - 1):
+            again = program_to_repeat(program, result)
             if again is None:
-                return result
-            program = again
-        raise AssertionError("unreachable")
-
-    async def run_async(
-        self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]], /
-    ) -> ProgramResult:
-        """Works as `run_beside`, for calls that are awaited on the running loop."""
-        for is_last in _tries():
-            result = await self._sandbox.run_async(program, call)
-            again = None if is_last else program_to_repeat(program, result)
-            if again is None:
-                return result
-            program = again
-        raise AssertionError("unreachable")
-
-    def close(self) -> None:
-        """Closes all connections; programs that still run end."""
-        self._sandbox.close()
-
-    def after_fork(self) -> None:
-        """Leaves the connections to the parent, in a forked child of this process."""
-        self._sandbox.after_fork()
-
-    def __enter__(self) -> RemoteRunner:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+                break
+            program, result = again, await super().run_beside(again, call)
+        return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunnerConnection:
-    """A connection to a runner that has said what it is."""
+    """A connection to a runner that has said what it is; `isolation` is what its word counts for here."""
 
     stream: MessageStream
-    runner: str
-    """The address."""
+    address: RunnerAddress
     isolation: Isolation
-    """What its word counts for here."""
 
 
 class RunnerProcesses:
-    """Gives each program a process on a runner. Stands where `Zygotes` stands for programs of this machine."""
+    """Gives each program a process on a runner, as `Zygotes` gives one on this machine."""
 
     def __init__(self, addresses: list[RunnerAddress], context: ssl.SSLContext | None, trust: Trust | None) -> None:
-        self._addresses = addresses
+        self._addresses = deque(addresses)
         self._context = context
         self._trust: Trust | None = trust
         self._lock = threading.Lock()
         self._idle: deque[RunnerConnection] = deque()
-        self._avoid_until = dict[str, float]()
-        self._turn = 0
+        self._avoid_until: dict[RunnerAddress, float] = {}
         self._isolation: Isolation | None = None
         self._is_closed = False
 
@@ -186,141 +151,100 @@ class RunnerProcesses:
         """Returns the isolation of the runner that was reached first. Raises as `spawn`."""
         if self._isolation is None:
             reasons: dict[str, str] = {}
-            connection = next(self._new_connections(reasons), None)
-            if connection is None:
-                raise unavailable(reasons)
-            self._keep(connection)
-        return cast("Isolation", self._isolation)
+            for connection in self._new_connections(reasons):
+                self._isolation = connection.isolation
+                self._release(connection, True)
+                return self._isolation
+            raise unavailable(reasons)
+        return self._isolation
 
     def spawn(self, limits: Limits) -> tuple[RemoteChild, Isolation]:
         """Returns a process and its isolation; blocks until it is there.
 
         Raises:
-            SandboxUnavailable: no runner can be reached, or each of them refuses; the message has each reason.
+            SandboxUnavailable: No runner can be reached, or each of them refuses. The message has each reason.
         """
         request = json.dumps({"memory_mb": limits.memory_mb, "cpu_s": limits.cpu_s}).encode()
         reasons: dict[str, str] = {}
         refused: list[RunnerConnection] = []
         try:
             for connection in self._connections(reasons):
-                reason = _ask(connection.stream, request)
+                try:
+                    reason = _ask(connection.stream, request)
+                except RelayLost as lost:
+                    reasons[connection.address.text] = str(lost)
+                    connection.stream.close()
+                    continue
                 if reason is None:
                     isolation = replace(connection.isolation, report=dict(connection.isolation.report))
-                    over = partial(self._give_back, connection, isolation)
-                    return RemoteChild(connection.stream, over), isolation
-                reasons[connection.runner], is_usable = reason
-                if is_usable:
-                    refused.append(connection)
-                else:
-                    connection.stream.close(at_once=True)
+                    lost = partial(_note_loss, isolation, connection.address)
+                    return RemoteChild(connection.stream, lost, partial(self._release, connection)), isolation
+                reasons[connection.address.text] = reason
+                refused.append(connection)
         finally:
             for connection in refused:
-                self._keep(connection)
+                self._release(connection, True)
         raise unavailable(reasons)
 
     def close(self) -> None:
         """Closes the connections that no program uses; the others are closed when their program is over."""
-        with self._lock:
-            self._is_closed = True
-            idle, self._idle = self._idle, deque[RunnerConnection]()
-        for connection in idle:
-            connection.stream.close()
+        self._is_closed = True
+        self.forget()
 
     def forget(self) -> None:
-        """Leaves the connections to the parent, in a forked child of this process."""
+        """Closes this process's ends of the connections that no program uses; those of its parent stay."""
         self._lock = threading.Lock()
         idle, self._idle = self._idle, deque[RunnerConnection]()
         for connection in idle:
-            # Closes the child's descriptor only: the parent's connection goes on.
             connection.stream.close()
 
     def _connections(self, reasons: dict[str, str]) -> Iterator[RunnerConnection]:
         """Yields connections to try: those that are idle, then a new one to each runner."""
+        if self._is_closed:
+            raise SandboxUnavailable("the runner is closed", report={}, how_to_fix="Make a new RemoteRunner.")
         while True:
             with self._lock:
-                if self._is_closed:
-                    raise SandboxUnavailable("the runner is closed", report={}, how_to_fix="Make a new RemoteRunner.")
-                idle = self._idle.popleft() if self._idle else None
-            if idle is None:
+                connection = self._idle.popleft() if self._idle else None
+            if connection is None:
                 break
-            yield idle
+            yield connection
         yield from self._new_connections(reasons)
 
     def _new_connections(self, reasons: dict[str, str]) -> Iterator[RunnerConnection]:
         with self._lock:
-            self._turn += 1
-            addresses = [*self._addresses[self._turn % len(self._addresses) :], *self._addresses]
-        now = time.monotonic()
-        in_turn = list(dict.fromkeys(address.text for address in addresses))
-        for text in sorted(in_turn, key=lambda text: self._avoid_until.get(text, 0.0) > now):
+            self._addresses.rotate(-1)
+            addresses, now = list(self._addresses), time.monotonic()
+        for address in sorted(addresses, key=lambda one: self._avoid_until.get(one, now) > now):
             try:
-                connection = self._connect(next(one for one in addresses if one.text == text))
+                connection = self._connect(address)
             except RelayLost as lost:
-                reasons[text] = str(lost)
-                self._avoid_until[text] = time.monotonic() + AVOID_S
-                continue
-            self._avoid_until.pop(text, None)
-            self._isolation = self._isolation or connection.isolation
-            yield connection
+                reasons[address.text] = str(lost)
+                self._avoid_until[address] = time.monotonic() + AVOID_S
+            else:
+                yield connection
 
     def _connect(self, address: RunnerAddress) -> RunnerConnection:
         stream = MessageStream(connect(address, self._context))
         try:
             kind, data = stream.wait(CONNECT_LIMIT_S)
             if kind != relay.ISOLATION:
-                raise RelayLost(f"it is no runner: its first message is {kind!r}")
-            isolation = believed_isolation(data, address.text, self._trust)
+                raise RelayLost(f"an unexpected message came: {kind!r}")
+            return RunnerConnection(stream, address, isolation_by(data, address.text, self._trust))
         except RelayLost:
-            stream.close(at_once=True)
+            stream.close()
             raise
-        return RunnerConnection(stream=stream, runner=address.text, isolation=isolation)
 
-    def _give_back(self, connection: RunnerConnection, isolation: Isolation, reason: str) -> None:
-        """Keeps the connection of a program that is over, or notes why it was lost."""
-        if reason:
-            isolation.report[LOST] = f"the connection to the runner {connection.runner} broke: {reason}"
-            _LOG.warning("%s", isolation.report[LOST])
-            connection.stream.close(at_once=True)
-        else:
-            self._keep(connection)
-
-    def _keep(self, connection: RunnerConnection) -> None:
+    def _release(self, connection: RunnerConnection, is_usable: bool) -> None:
+        """Keeps a connection for later programs, or closes it."""
         with self._lock:
-            is_kept = not self._is_closed and len(self._idle) < IDLE_LIMIT
+            is_kept = is_usable and not self._is_closed and len(self._idle) < IDLE_LIMIT
             if is_kept:
                 self._idle.append(connection)
         if not is_kept:
             connection.stream.close()
 
 
-def host_context(
-    addresses: Iterable[RunnerAddress],
-    cert: CertificateFile | None,
-    key: CertificateFile | None,
-    ca: CertificateFile | None,
-    *,
-    insecure: bool,
-) -> ssl.SSLContext | None:
-    """Returns the TLS of a host; None if no address needs it.
-
-    Raises:
-        ConfigurationError: As `RemoteRunner`.
-    """
-    by_network = [one for one in addresses if not one.path]
-    if insecure:
-        if (cert, key, ca) != (None, None, None):
-            raise ConfigurationError("insecure=True: leave cert, key and ca out, or leave insecure out")
-        if far := [one.text for one in by_network if not one.is_loopback]:
-            raise ConfigurationError(f"insecure=True: {far[0]} is not on this machine: give cert, key and ca")
-        return None
-    if not by_network and (cert, key, ca) == (None, None, None):
-        return None
-    if cert is None or key is None or ca is None:
-        raise ConfigurationError(f"RemoteRunner: give cert, key and ca, the files of mutual TLS{_for(by_network)}")
-    return tls_context(ssl.Purpose.SERVER_AUTH, cert=cert, key=key, ca=ca)
-
-
-def believed_isolation(data: bytes, runner: str, trust: Trust | None) -> Isolation:
+def isolation_by(data: bytes, runner: str, trust: Trust | None) -> Isolation:
     """Returns what a runner's word about itself counts for. `report["claimed"]` names the runner.
 
     Raises:
@@ -328,14 +252,15 @@ def believed_isolation(data: bytes, runner: str, trust: Trust | None) -> Isolati
     """
     try:
         told: Any = json.loads(data[: relay.READ_BYTES])
-        engine, level, observed = str(told["engine"]), told["level"], dict(told["report"])
+        engine, level, observed = told["engine"], told["level"], dict(told["report"])
         rank = LEVELS.index(level)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise RelayLost("it does not say what it is, so it is no runner of this version") from None
     if engine != replay_engine:
-        there = one_line(engine.encode("utf-8", "replace"))
-        raise RelayLost(f"it has {there}, and this process {replay_engine}: use one Python, toolwire and time zone")
-    report = {_text(name): _text(text) for name, text in list(observed.items())[:_REPORT_LINES]}
+        raise RelayLost(
+            f"it has {one_line(engine)}, and this process {replay_engine}: use one Python, toolwire and time zone"
+        )
+    report = {one_line(name): one_line(text) for name, text in list(observed.items())[:_REPORT_LINES]}
     report.pop(LOST, None)
     believed = LEVELS[min(rank, LEVELS.index(trust or "process"))]
     trusted = "" if believed == level else f"not trusted above {believed!r}: "
@@ -346,7 +271,7 @@ def believed_isolation(data: bytes, runner: str, trust: Trust | None) -> Isolati
 def program_to_repeat(program: Program, result: ProgramResult) -> Program | None:
     """Returns the program to run again after its connection broke; None if it must not run again.
 
-    A call that is open may still run, and its answer would come to nobody. So a program with one is not run again.
+    A call that is open may still run, and its answer would reach nobody. So a program with one is not run again.
     """
     left_s = program.limits.deadline_s - result.duration_s
     if result.status != "crashed" or LOST not in result.isolation.report or left_s <= 0:
@@ -360,34 +285,22 @@ def program_to_repeat(program: Program, result: ProgramResult) -> Program | None
 def unavailable(reasons: dict[str, str]) -> SandboxUnavailable:
     """Returns the error when no runner gives a process, with the reason of each."""
     told = "; ".join(f"{runner}: {reason}" for runner, reason in reasons.items())
-    return SandboxUnavailable(f"no runner takes this program ({told})", report=reasons, how_to_fix=_HOW_TO_FIX)
+    how_to_fix = "Start `toolwire runner` there, or mend its address, the certificates, or the network between."
+    return SandboxUnavailable(f"no runner takes this program ({told})", report=reasons, how_to_fix=how_to_fix)
 
 
-def _ask(stream: MessageStream, request: bytes) -> tuple[str, bool] | None:
-    """Asks for a process. Returns None when it is there, else the reason, and True if the connection is still good."""
-    try:
-        stream.send(relay.START, request)
-        kind, data = stream.wait(SPAWN_TIMEOUT_S)
-    except RelayLost as lost:
-        return str(lost), False
-    if kind == relay.THERE:
-        return None
-    if kind == relay.REFUSED:
-        return one_line(data), True
-    return f"an unexpected message came: {kind!r}", False
+def _note_loss(isolation: Isolation, address: RunnerAddress, reason: str) -> None:
+    isolation.report[LOST] = f"the connection to the runner {address.text} broke: {reason}"
+    _LOG.warning("%s", isolation.report[LOST])
 
 
-def _tries() -> Iterator[bool]:
-    """Yields once for each try; True for the last."""
-    return (number == TRIES for number in range(1, TRIES + 1))
-
-
-def _for(addresses: list[RunnerAddress]) -> str:
-    return f" to {addresses[0].text}" if addresses else ""
-
-
-def _text(told: object) -> str:
-    return one_line(str(told).encode("utf-8", "replace"))
+def _ask(stream: MessageStream, request: bytes) -> str | None:
+    """Asks for a process. Returns None when it is there, else the reason. Raises RelayLost."""
+    stream.send(relay.START, request)
+    kind, data = stream.wait(SPAWN_TIMEOUT_S)
+    if kind not in (relay.THERE, relay.REFUSED):
+        raise RelayLost(f"an unexpected message came: {kind!r}")
+    return None if kind == relay.THERE else one_line(data.decode("utf-8", "replace"))
 
 
 def _after_fork_in_child() -> None:
@@ -395,6 +308,5 @@ def _after_fork_in_child() -> None:
         runner.after_fork()
 
 
-_SETTLED = ("answered", "failed")
 _RUNNERS: WeakSet[RemoteRunner] = WeakSet()
 call_at_fork(after_in_child=_after_fork_in_child)

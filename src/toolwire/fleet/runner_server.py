@@ -14,20 +14,12 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from toolwire.fleet import relay
-from toolwire.fleet.relay import MessageStream, Relay, RelayClosed, RelayLost
-from toolwire.fleet.runner_addresses import (
-    CONNECT_LIMIT_S,
-    CertificateFile,
-    listener,
-    runner_address,
-    secured,
-    tls_context,
-)
+from toolwire.fleet.relay import MessageStream, RelayLost, one_line
+from toolwire.fleet.runner_addresses import CONNECT_LIMIT_S, PemFile, listen, runner_address, secure, tls_context
 from toolwire.sandbox.answers import replay_engine
 from toolwire.sandbox.drive.waker import Waker
 from toolwire.sandbox.forked import EXIT_TIMEOUT_S, Child
@@ -54,18 +46,18 @@ class RunnerServer:
 
     def __init__(
         self,
-        listen: str,
+        address: str,
         *,
-        cert: CertificateFile | None = None,
-        key: CertificateFile | None = None,
-        client_ca: CertificateFile | None = None,
+        cert: PemFile | None = None,
+        key: PemFile | None = None,
+        client_ca: PemFile | None = None,
         insecure: bool = False,
     ) -> None:
         """Starts the sandbox and listens.
 
         Args:
-            listen: `HOST:PORT` or `unix:PATH`; port 0 is a free one.
-            cert: PEM file of this runner's certificate, which names the host that clients connect to.
+            address: `HOST:PORT` or `unix:PATH`; port 0 is a free one.
+            cert: PEM file of this runner's certificate, which names its host as the other side writes it.
             key: PEM file of its key, without a password.
             client_ca: PEM file of the authority that signed the certificates of the hosts.
             insecure: True listens without TLS, for this machine alone. A Unix socket never has TLS.
@@ -74,26 +66,20 @@ class RunnerServer:
             ConfigurationError: The address or a file cannot be used, or plain TCP would leave this machine.
             SandboxUnavailable: This machine has no sandbox.
         """
-        self._address = runner_address(listen)
-        self._context: ssl.SSLContext | None = None
-        if insecure and not self._address.is_loopback:
-            raise ConfigurationError(f"--insecure: others than this machine reach {listen}: use TLS, or 127.0.0.1")
-        if not insecure and not self._address.path:
-            if cert is None or key is None or client_ca is None:
-                raise ConfigurationError(f"{listen} needs mutual TLS: give --cert, --key and --client-ca")
-            self._context = tls_context(ssl.Purpose.CLIENT_AUTH, cert=cert, key=key, ca=client_ca)
+        self._address = runner_address(address)
+        self._context = tls_context([self._address], ssl.Purpose.CLIENT_AUTH, cert, key, client_ca, insecure=insecure)
         self.zygotes = Zygotes()
         self.isolation: Isolation = self.zygotes.isolation()
-        self._listener = listener(self._address)
+        self._listener = listen(self._address)
         self._waker = Waker()
-        self._lock = threading.Lock()
-        self._connections = self._programs = 0
+        self.places = threading.BoundedSemaphore(PLACES)
+        self._connections = threading.BoundedSemaphore(CONNECTIONS)
         self._is_ending = False
 
     @property
     def address(self) -> str:
         """The address at which it listens."""
-        if self._address.path:
+        if self._address.port is None:
             return self._address.text
         host, port = self._listener.getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -108,32 +94,17 @@ class RunnerServer:
             if not self._is_ending:
                 self._accept()
         self._listener.close()
-        if self._address.path:
-            Path(self._address.path).unlink(missing_ok=True)
+        if self._address.port is None:
+            Path(self._address.host).unlink(missing_ok=True)
         until = time.monotonic() + GRACE_S
-        while self._programs and time.monotonic() < until:
-            time.sleep(_PAUSE_S)
+        for _ in range(PLACES):
+            self.places.acquire(timeout=max(until - time.monotonic(), 0.0))
         self.zygotes.close()
 
     def stop(self) -> None:
         """Tells it to end; from any thread or signal handler."""
         self._is_ending = True
         self._waker.wake()
-
-    def take_place(self) -> str:
-        """Takes a place for a program; returns the reason if there is none, else ''."""
-        with self._lock:
-            if self._is_ending:
-                return "this runner is about to end"
-            if self._programs >= PLACES:
-                return f"all {PLACES} places of this runner are taken"
-            self._programs += 1
-            return ""
-
-    def give_back_place(self) -> None:
-        """Gives a program's place back."""
-        with self._lock:
-            self._programs -= 1
 
     def _accept(self) -> None:
         try:
@@ -144,96 +115,129 @@ class RunnerServer:
             time.sleep(_PAUSE_S)
             return
         name = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else self._address.text
-        with self._lock:
-            is_full = self._connections >= CONNECTIONS
-            self._connections += not is_full
-        if is_full:
+        if self._connections.acquire(blocking=False):
+            threading.Thread(target=self._serve_host, args=(connection, name), name=f"host {name}", daemon=True).start()
+        else:
             _LOG.warning("refused %s: there are %d connections already", name, CONNECTIONS)
             connection.close()
-            return
-        threading.Thread(target=self._serve_host, args=(connection, name), name=f"host {name}", daemon=True).start()
 
     def _serve_host(self, connection: socket.socket, name: str) -> None:
+        host = None
         try:
-            stream = MessageStream(secured(connection, self._context, time.monotonic() + CONNECT_LIMIT_S))
-        except RelayLost as lost:
-            _LOG.warning("refused %s: %s", name, lost)
-        else:
-            _serve_stream(self, stream, name)
+            stream = MessageStream(secure(connection, self._context, time.monotonic() + CONNECT_LIMIT_S))
+            host = HostConnection(self, stream)
+            host.serve()
+        except (RelayLost, SandboxUnavailable) as lost:
+            # A host closes what it no longer needs. With a program it has died, or gave the program up.
+            if host is None or host.child is not None or str(lost) != relay.CLOSED:
+                what = "refused" if host is None else "closed the connection of"
+                _LOG.warning("%s %s: %s", what, name, one_line(lost))
         finally:
-            with self._lock:
-                self._connections -= 1
+            if host is not None:
+                host.close()
+            self._connections.release()
 
 
 class HostConnection:
-    """One host's connection: programs one after the other."""
+    """One host's connection: programs one after the other, in one thread."""
 
     def __init__(self, server: RunnerServer, stream: MessageStream) -> None:
         self._server = server
         self._stream = stream
-        self._relay = Relay(stream)
-        self._child: Child | None = None
-
-    @property
-    def has_program(self) -> bool:
-        """True while a program runs."""
-        return self._child is not None
+        self.child: Child | None = None
+        """The process of the present program."""
+        self._rest = bytearray()
+        """Bytes for which the program's pipe has no room."""
 
     def serve(self) -> None:
         """Serves the host until its connection is lost. Raises RelayLost, SandboxUnavailable."""
         there = self._server.zygotes.isolation()
         said = {"level": there.level, "report": there.report, "engine": replay_engine}
         self._stream.send(relay.ISOLATION, json.dumps(said).encode())
-        for kind, data in self._relay.messages():
-            if kind == relay.START:
-                self._start(data)
-            elif kind == relay.SIGNAL:
-                self._signal(data)
-            elif kind == relay.ENDED:
-                self._end(is_killed=False)
-            else:
-                raise RelayLost(f"an unexpected message came: {kind!r}")
+        while True:
+            while len(self._rest) < relay.BUFFER_BYTES and (message := self._stream.next()) is not None:
+                self._take(*message)
+            self._wait()
 
     def close(self) -> None:
         """Kills the program, and closes the connection."""
-        if self._child is not None:
-            self._release(self._child)
-        self._stream.close(at_once=True)
+        if self.child is not None:
+            self._release(self.child)
+        self._stream.close()
+
+    def _take(self, kind: bytes, data: bytes) -> None:
+        if kind == relay.DATA:
+            if self.child is not None:
+                self._rest += data
+                self._write_rest(self.child)
+        elif kind == relay.START:
+            self._start(data)
+        elif kind == relay.SIGNAL:
+            self._signal(data)
+        else:
+            raise RelayLost(f"an unexpected message came: {kind!r}")
+
+    def _wait(self) -> None:
+        """Waits for the next event, and passes bytes of the program on."""
+        child, stream, is_full = self.child, self._stream, len(self._rest) >= relay.BUFFER_BYTES
+        poll = select.poll()
+        reading = select.POLLRDHUP if is_full else select.POLLIN
+        poll.register(stream, reading | (select.POLLOUT if stream.unsent else 0))
+        if child is not None and stream.unsent < relay.BUFFER_BYTES:
+            poll.register(child.reader, select.POLLIN)
+        if child is not None and self._rest:
+            poll.register(child.writer, select.POLLOUT)
+        ready = dict(poll.poll())
+        if ready.get(stream.fileno(), 0) & ~select.POLLOUT:
+            if is_full:
+                # The host is gone. Nothing is read now, so nothing else would tell.
+                raise RelayLost(relay.CLOSED)
+            stream.is_readable = True
+        if child is not None:
+            self._write_rest(child)
+            if child.reader.fileno() in ready:
+                self._pass_on(child)
+        stream.flush()
+
+    def _pass_on(self, child: Child) -> None:
+        data = child.reader.read(relay.READ_BYTES)
+        if data:
+            self._stream.send(relay.DATA, data)
+        else:
+            self._end(child, is_killed=False)
+
+    def _write_rest(self, child: Child) -> None:
+        try:
+            while self._rest and (written := child.writer.write(self._rest)):
+                del self._rest[:written]
+        except OSError:
+            # The program reads no more.
+            self._rest.clear()
 
     def _start(self, data: bytes) -> None:
-        if self._child is not None:
+        if self.child is not None:
             raise RelayLost("a second program was asked for on one connection")
         limits = requested_limits(data)
-        if reason := self._server.take_place():
-            return self._stream.send(relay.REFUSED, reason.encode())
+        if not self._server.places.acquire(blocking=False):
+            return self._stream.send(relay.REFUSED, b"all places of this runner are taken, or it is about to end")
         try:
-            child, _ = self._server.zygotes.spawn(limits)
+            self.child, _ = self._server.zygotes.spawn(limits)
         except SandboxUnavailable as error:
-            self._server.give_back_place()
-            return self._stream.send(relay.REFUSED, str(error).encode()[: relay.READ_BYTES])
-        except BaseException:
-            self._server.give_back_place()
-            raise
-        self._child = child
-        self._relay.attach(child.reader, child.writer)
+            self._server.places.release()
+            return self._stream.send(relay.REFUSED, one_line(error).encode("utf-8", "replace"))
         return self._stream.send(relay.THERE)
 
     def _signal(self, data: bytes) -> None:
         """Passes a signal on. One for a program that has just ended is nothing wrong."""
         if data not in (bytes([signal.SIGTERM]), bytes([signal.SIGKILL])):
             raise RelayLost("a signal was asked for that is neither SIGTERM nor SIGKILL")
-        if self._child is None:
-            return
-        number = signal.Signals(data[0])
-        self._child.signal(number)
-        if number == signal.SIGKILL:
-            self._end(is_killed=True)
+        if self.child is not None:
+            self.child.signal(signal.Signals(data[0]))
+            if data[0] == signal.SIGKILL:
+                self._end(self.child, is_killed=True)
 
-    def _end(self, *, is_killed: bool) -> None:
+    def _end(self, child: Child, *, is_killed: bool) -> None:
         """Tells how the program ended. With `is_killed` the kernel may still be taking its process down."""
-        child = self._child
-        if child is None:
-            return
         child.kill()
         end = (child.exit_after_kill() if is_killed else None) or child.exit(EXIT_TIMEOUT_S)
         self._release(child)
@@ -241,10 +245,10 @@ class HostConnection:
         self._stream.send(relay.EXIT, json.dumps(told).encode())
 
     def _release(self, child: Child) -> None:
-        self._child = None
-        self._relay.detach()
+        self.child = None
+        self._rest.clear()
         child.close()
-        self._server.give_back_place()
+        self._server.places.release()
 
 
 def requested_limits(data: bytes) -> Limits:
@@ -257,18 +261,3 @@ def requested_limits(data: bytes) -> Limits:
         return Limits(memory_mb=memory_mb, cpu_s=math.ceil(cpu_s))
     except (ValueError, TypeError, KeyError, RecursionError, ConfigurationError):
         raise RelayLost("a program was asked for with limits that are none") from None
-
-
-def _serve_stream(server: RunnerServer, stream: MessageStream, name: str) -> None:
-    host = HostConnection(server, stream)
-    try:
-        host.serve()
-    except RelayClosed:
-        # A host closes what it needs no longer; with a program it has died, or gave the program up.
-        if host.has_program:
-            _LOG.info("%s closed its connection with a program that ran", name)
-    except (RelayLost, SandboxUnavailable) as lost:
-        _LOG.warning("the connection of %s is closed: %s", name, lost)
-    finally:
-        with suppress(OSError):
-            host.close()

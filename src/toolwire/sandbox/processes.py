@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from io import FileIO
 from typing import Protocol
 
 from toolwire.sandbox.forked import Exit
@@ -11,17 +10,41 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import Isolation
 
 
+class FrameReader(Protocol):
+    """The end of a channel from which frames come. A `FileIO` is one."""
+
+    def fileno(self) -> int:
+        """Returns the descriptor to poll."""
+        ...
+
+    def read(self, size: int, /) -> bytes | None:
+        """Returns bytes once the descriptor can be read, about `size`; b"" at the end, None if none came after all."""
+        ...
+
+
+class FrameWriter(Protocol):
+    """The end of a channel to which frames go. A `FileIO` that does not block is one."""
+
+    def fileno(self) -> int:
+        """Returns the descriptor to poll."""
+        ...
+
+    def write(self, data: bytes | memoryview, /) -> int | None:
+        """Returns how many bytes it took; None for none. What it did not take is given again, in the same order."""
+        ...
+
+
 class ProgramProcess(Protocol):
     """The process of one program: its channel, and the means to end it. `Child` is one on this machine."""
 
     @property
-    def reader(self) -> FileIO:
-        """Frames from the program; can be polled."""
+    def reader(self) -> FrameReader:
+        """Frames from the program."""
         ...
 
     @property
-    def writer(self) -> FileIO:
-        """Frames to the program; can be polled, and writing never blocks."""
+    def writer(self) -> FrameWriter:
+        """Frames to the program."""
         ...
 
     def signal(self, number: signal.Signals) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -60,13 +61,25 @@ def worker(
     health: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics there.")
     ] = None,
+    runner: Annotated[
+        list[str] | None, typer.Option(metavar="HOST:PORT", help="Run programs there. One for each runner.")
+    ] = None,
+    cert: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The certificate that runners ask for, in PEM.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key, without a password.")] = None,
+    ca: Annotated[str | None, typer.Option(metavar="FILE", help="The authority that signed those of runners.")] = None,
+    trust: Annotated[
+        Literal["kernel", "kernel+namespaces"] | None,
+        typer.Option(help="The strongest isolation that runners may claim; without it, process."),
+    ] = None,
     migrate: Annotated[bool, typer.Option("--migrate", help="Make the tables of the queue first.")] = False,
 ) -> None:
     """Work on the runs that other processes submit.
 
     The store is in PostgreSQL.
     """
-    from toolwire.fleet import ProcrastinateQueue, WorkerSettings
+    from toolwire.fleet import ProcrastinateQueue, RemoteRunner, WorkerSettings, programs_run_by
 
     output: Output = context.obj
     if session_for is None and not migrate:
@@ -79,8 +92,12 @@ def worker(
         if migrate:
             made = queue.migrate(url)
             output.say("the tables of the queue are made" if made else "the tables of the queue are there")
-        if session_for is not None:
-            asyncio.run(_work(output, url, prepared, queue, session_for, settings))
+        with ExitStack() as stack:
+            if runner or cert or key or ca or trust:
+                remote = stack.enter_context(RemoteRunner(runner or [], cert=cert, key=key, ca=ca, trust=trust))
+                stack.enter_context(programs_run_by(remote))
+            if session_for is not None:
+                asyncio.run(_work(output, url, prepared, queue, session_for, settings))
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
 

@@ -115,6 +115,8 @@ class Drive:
                 data = read(channel.missing or READ_BYTES)
             except CLOSED:
                 return
+            if data is None:
+                continue
             if not data:
                 return
             for frame in channel.receive(data):
@@ -289,9 +291,10 @@ class Drive:
                 left = until - _clock()
                 if self._live.place is not None or channel.has_whole or left <= 0:
                     return
-                data = self._child.reader.read(READ_BYTES) if has_written.poll(left * 1000) else b""
-                if not data:
+                read = self._child.reader.read(READ_BYTES) if has_written.poll(left * 1000) else b""
+                if read == b"":
                     return
+                data = read or b""
         except (*CLOSED, ProtocolViolation):
             # Only the place was missing; the reason of the end is known.
             return

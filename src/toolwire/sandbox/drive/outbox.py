@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from io import FileIO
+
+from toolwire.sandbox.processes import FrameWriter
 
 CLOSED = (OSError, ValueError)
 """Exceptions of reading and writing when the child has ended or the host has closed the channel."""
@@ -14,7 +15,7 @@ CLOSED = (OSError, ValueError)
 class Outbox:
     """Writes frames in the order in which they come. Any thread may write; the drive's thread writes the rests."""
 
-    def __init__(self, writer: FileIO, wake: Callable[[], None]) -> None:
+    def __init__(self, writer: FrameWriter, wake: Callable[[], None]) -> None:
         """`wake` is called when a rest is left, so that the drive's thread waits for room in the pipe."""
         self._writer = writer
         self._wake = wake
@@ -30,14 +31,12 @@ class Outbox:
     def write(self, data: bytes) -> int:
         """Writes a frame, or keeps it; returns `unread`."""
         with self._lock:
-            if not self._rests:
-                written = self._written(data)
-                if written == len(data):
-                    return 0
-                self._rests.append(memoryview(data)[written:])
-                self._wake()
-            else:
-                self._rests.append(data)
+            # First in the queue, so that a frame which is written from within has its place after this one.
+            self._rests.append(data)
+            if len(self._rests) == 1:
+                self.write_rests()
+                if self._rests:
+                    self._wake()
             return len(self._rests)
 
     def write_rests(self) -> None:
