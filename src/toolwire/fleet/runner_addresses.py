@@ -105,6 +105,7 @@ def tls_context(
 def connect(address: RunnerAddress, context: ssl.SSLContext | None) -> socket.socket:
     """Returns a connection to a runner. Raises RelayLost, with the reason."""
     until = time.monotonic() + CONNECT_LIMIT_S
+    connection = None
     try:
         if address.port is not None:
             connection = socket.create_connection((address.host, address.port), CONNECT_LIMIT_S)
@@ -113,6 +114,8 @@ def connect(address: RunnerAddress, context: ssl.SSLContext | None) -> socket.so
             connection.settimeout(CONNECT_LIMIT_S)
             connection.connect(address.host)
     except (OSError, ValueError) as error:
+        if connection is not None:
+            connection.close()
         raise RelayLost(reason_of(error)) from error
     return secure(connection, context, until, host=address.host)
 
