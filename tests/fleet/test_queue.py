@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.fleet.workers import WorkerProcess
 from toolwire.fleet import ProcrastinateQueue
 from toolwire.fleet.sweep import Sweep
 from toolwire.journal.store import Store
+from toolwire.testing import QUEUE_CHECKS, CheckedQueue, MakeQueue, PortFails, check_queue
 from toolwire.vocabulary.errors import ConfigurationError
 
 JOBS = text("SELECT queueing_lock, lock, priority, args, status::text FROM procrastinate_jobs ORDER BY id")
 TAKE = text("SELECT queueing_lock FROM procrastinate_fetch_job_v2(NULL, :worker)")
 WORKER = text("SELECT procrastinate_register_worker_v1()")
+FINISH = text("""
+    SELECT procrastinate_finish_job_v1(id, 'succeeded', true) FROM procrastinate_jobs
+    WHERE args->>'run_id' = :run_id AND status = 'doing'
+""")
 OLD = text("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
 
 
@@ -44,41 +49,100 @@ def take(queue: ProcrastinateQueue) -> str | None:
         return connection.execute(TAKE, {"worker": worker}).scalar()
 
 
+def finish(queue: ProcrastinateQueue, run_id: str) -> None:
+    with queue.engine.begin() as connection:
+        connection.execute(FINISH, {"run_id": run_id})
+
+
 def sweeping(queue: ProcrastinateQueue, *due: str) -> Sweep:
     ready = [SimpleNamespace(run_id=run_id, conversation="c") for run_id in due]
     return Sweep(cast("Store", SimpleNamespace(ready=lambda limit: ready)), queue)
 
 
-def test_a_second_job_of_a_run_is_none_and_leaves_the_transaction_whole(attached: ProcrastinateQueue) -> None:
-    with attached.engine.begin() as connection:
-        attached.put(connection, "r_1", conversation="c", priority=2)
-        attached.put(connection, "r_1", conversation="c")
-        attached.put(connection, "r_2", conversation="")
-    assert jobs(attached) == [
-        ("r_1", "c", 2, {"run_id": "r_1"}, "todo"),
-        ("r_2", None, 0, {"run_id": "r_2"}, "todo"),
-    ]
+@pytest.fixture
+def make_queue(url: str, queue: ProcrastinateQueue) -> MakeQueue:
+    return lambda: checked_queue(url, queue)
 
 
-def test_a_job_is_gone_with_the_transaction_of_its_caller(attached: ProcrastinateQueue) -> None:
-    with attached.engine.connect() as connection:
-        attached.put(connection, "r_1", conversation="c")
-        connection.rollback()
-    assert jobs(attached) == []
+def checked_queue(url: str, queue: ProcrastinateQueue) -> CheckedQueue:
+    ProcrastinateQueue().migrate(url)
+    other = ProcrastinateQueue()
+    other.attach(url)
+    return CheckedQueue(queue, url, other.engine, lambda: take(other), lambda run_id: finish(other, run_id))
 
 
-def test_a_delayed_job_is_not_taken_yet(attached: ProcrastinateQueue) -> None:
-    with attached.engine.begin() as connection:
-        attached.put(connection, "r_1", conversation="", delay_s=60.0)
-    assert take(attached) is None
+@pytest.mark.parametrize("check", QUEUE_CHECKS)
+def test_it_is_a_queue_of_runs(check: str, make_queue: MakeQueue) -> None:
+    QUEUE_CHECKS[check](make_queue)
 
 
-def test_jobs_of_one_conversation_are_taken_one_at_a_time_and_those_of_others_beside_them(
-    attached: ProcrastinateQueue,
-) -> None:
-    put(attached, "r_1", "r_2", conversation="c")
-    put(attached, "r_3", conversation="d")
-    assert [take(attached) for _ in range(3)] == ["r_1", "r_3", None]
+class Elsewhere(ProcrastinateQueue):
+    def put(self, connection: Connection, run_id: str, **options: Any) -> None:
+        with self.engine.begin() as own:
+            super().put(own, run_id, **options)
+
+
+class Twice(ProcrastinateQueue):
+    def put(self, connection: Connection, run_id: str, **options: Any) -> None:
+        super().put(connection, run_id, **options)
+        connection.execute(text("UPDATE procrastinate_jobs SET queueing_lock = NULL, lock = queueing_lock"))
+
+
+class Fixed(ProcrastinateQueue):
+    """Puts each job with the same value of one option."""
+
+    option: ClassVar[dict[str, Any]]
+
+    def put(self, connection: Connection, run_id: str, **options: Any) -> None:
+        super().put(connection, run_id, **{"conversation": "", **options, **self.option})
+
+
+class Unordered(Fixed):
+    option: ClassVar[dict[str, Any]] = {"conversation": ""}
+
+
+class OneByOne(Fixed):
+    option: ClassVar[dict[str, Any]] = {"conversation": "all"}
+
+
+class Equal(Fixed):
+    option: ClassVar[dict[str, Any]] = {"priority": 0}
+
+
+class Hasty(Fixed):
+    option: ClassVar[dict[str, Any]] = {"delay_s": 0.0}
+
+
+class Lost(ProcrastinateQueue):
+    def put(self, connection: Connection, run_id: str, **options: Any) -> None:
+        pass
+
+
+class Once(ProcrastinateQueue):
+    def attach(self, url: str) -> None:
+        if self._url is not None:
+            raise ConfigurationError("it is attached already")
+        super().attach(url)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "check"),
+    [
+        (Lost, "a job is taken once"),
+        (Elsewhere, "a job belongs to its transaction"),
+        (Twice, "a second job that waits is none"),
+        (Lost, "a run can be put while its job is at work"),
+        (Unordered, "a conversation keeps its order"),
+        (OneByOne, "runs without a conversation go side by side"),
+        (Equal, "a higher priority comes first"),
+        (Hasty, "a delayed job waits"),
+        (Once, "attaching twice is nothing"),
+        (Lost, "a store puts what is submitted"),
+    ],
+)
+def test_the_kit_names_the_fault_of_a_wrong_queue(bare_url: str, wrong: type[ProcrastinateQueue], check: str) -> None:
+    with pytest.raises(PortFails, match=f"(^|\n){check}: "):
+        check_queue(lambda: checked_queue(bare_url, wrong()))
 
 
 def test_a_queue_without_tables_names_the_command_that_makes_them(bare_url: str, queue: ProcrastinateQueue) -> None:

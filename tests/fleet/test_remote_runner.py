@@ -14,13 +14,13 @@ import pytest
 from tests.fleet.app import call
 from tests.fleet.runners import Authority, RunnerProcess
 from tests.patience import until
-from tests.testing.kits.runners import RUNNER_CHECKS
 from toolwire import ConfigurationError, SandboxUnavailable, Session, ToolRegistry
 from toolwire.fleet import RemoteRunner
 from toolwire.sandbox.answers import Answer, Parked, Replay
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall, ProgramParameter, ProgramTool
 from toolwire.sandbox.runner import ProgramRunner
+from toolwire.testing.runners import RUNNER_CHECKS
 
 ADD = ProgramTool(
     name="add",

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry
+from toolwire.catalogue.catalogue import Catalogue
 from toolwire.facade.built_in.program_entry import program_runner, sandbox_of
-from toolwire.runtime.runtime import default_runtime
+from toolwire.facade.driving import new_scope
 from toolwire.testing import MemoryStore, Script, ScriptCallFailed, ScriptedRunner, ScriptTools, programs_run_by
 from toolwire.tools import execute_python_code
 
@@ -165,12 +166,12 @@ async def test_a_turn_is_suspended_and_resumed_without_a_sandbox() -> None:
 
 
 def test_the_innermost_counts_until_it_is_left() -> None:
-    runtime, outer, inner = default_runtime(), runner(), runner()
+    scope, outer, inner = new_scope(Catalogue()), runner(), runner()
     with programs_run_by(outer):
         with programs_run_by(inner):
-            assert program_runner(runtime) is inner
-        assert program_runner(runtime) is outer
+            assert program_runner(scope) is inner
+        assert program_runner(scope) is outer
         with pytest.raises(ZeroDivisionError), programs_run_by(inner):
             raise ZeroDivisionError
-        assert program_runner(runtime) is outer
-    assert program_runner(runtime) is sandbox_of(runtime)
+        assert program_runner(scope) is outer
+    assert program_runner(scope) is sandbox_of(scope.runtime)

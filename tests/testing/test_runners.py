@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from tests.sandbox.child.kernel.weakened import VOID, weakened
-from tests.testing.kits.runner_programs import RUNNER_PROGRAMS
-from tests.testing.kits.runners import RUNNER_CHECKS, check_runner
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import PARKED, Answer, AnswerError, Parked, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
 from toolwire.sandbox.runner import Flag
 from toolwire.testing import PortFails, ScriptedRunner
+from toolwire.testing.runner_programs import RUNNER_PROGRAMS
+from toolwire.testing.runners import RUNNER_CHECKS, check_runner
 
 
 @pytest.fixture(scope="module")

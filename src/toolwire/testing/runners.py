@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from tests.testing.kits.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUMS, TOOLS
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, AnswerFamily, Parked, Recorded, Replay
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.testing.checks import holds, run_checks
+from toolwire.testing.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUMS, TOOLS
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 MakeRunner = Callable[[], ProgramRunner]
@@ -142,7 +142,7 @@ def _what_breaks_is_an_error_to_the_program(make: MakeRunner) -> None:
     for way in _WAYS:
         try:
             result = _ran(make, way, _program(CATCHES), broken)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the runner under test may raise anything
             holds(False, f"{way}: an exception of the answers came out of it: {error!r}")
             continue
         holds(result.stdout.startswith("ToolError "), f"{way}: a program saw what broke as {result.stdout!r}")
@@ -283,7 +283,7 @@ def _a_suspended_program_goes_on(make: MakeRunner) -> None:
             return _echo(call)
 
         second = _ran(make, way, _program(ASKS, replay=_replay(first.recorded)), answer)
-        holds(made == [2], f"{way}: of a program that had made call 1 the calls {made} were made again")
+        holds(made == [2], f"{way}: of a program that had made call 1 the calls {made} were repeated")
         holds((second.status, second.value) == ("finished", [1, 2]), f"{way}: it is {_how(second)}, {second.value}")
 
 
@@ -319,7 +319,7 @@ def _an_answer_may_end_the_program(make: MakeRunner) -> None:
                 return _ends_at_2(call)
 
             _holds_ended(_ran(make, way, _program(SUMS, replay=_replay(first.recorded)), answer), way, [1, 2])
-            holds(made == [2], f"{way}: of a program that had ended at call 2 the calls {made} were made again")
+            holds(made == [2], f"{way}: of a program that had ended at call 2 the calls {made} were repeated")
 
 
 def _ends_at_2(call: ProgramCall) -> Answer | Parked:
