@@ -34,7 +34,7 @@ LATE_S = 2.0
 """Seconds after the limit within which a runner that is silent is left."""
 MEMORY_KB = 16_384
 HUGE = 1 << 30
-WORD = {"level": "kernel", "report": {"seccomp": "on"}, "engine": replay_engine}
+WORD = {"level": "kernel", "report": {"seccomp": "on"}, "engine": replay_engine, "places": 4}
 EXIT = json.dumps({"status": 0, "cpu_s": 0.5}).encode()
 DONE = frame("result", True, "", 5)
 
@@ -267,6 +267,8 @@ WRONG_WORDS: dict[str, tuple[bytes, str]] = {
     "a level of another type": (word(level=["kernel"]), NO_WORD),
     "a report of another type": (word(report=5), NO_WORD),
     "without an engine": (message(b"I", b'{"level": "kernel", "report": {}}'), NO_WORD),
+    "places of another type": (word(places=[]), NO_WORD),
+    "endless places": (message(b"I", json.dumps(WORD).replace("4}", "1e999}").encode()), NO_WORD),
     "another engine": (word(engine="python 9\n9"), f"it has python 9 9, and this process {replay_engine}: use one"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolwire.facade.built_in.program_entry import programs_run_by as programs_run_by
 from toolwire.fleet.going_on import Outcome as Outcome
 from toolwire.fleet.going_on import SessionFor as SessionFor
 from toolwire.fleet.going_on import go_on as go_on

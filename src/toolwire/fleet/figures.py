@@ -33,6 +33,7 @@ class Figures:
         ready: Runs of the store that wait for a worker.
         oldest_ready_s: Seconds since the oldest of them was due.
         parked: Runs of the store that only a person puts back.
+        runner_places: Programs that the runners of this worker take at a time; None without runners.
         taken_over: Times that the runs at work were taken over from a process that died, since their last step.
     """
 
@@ -45,6 +46,7 @@ class Figures:
     oldest_ready_s: float = 0.0
     parked: int = 0
     taken_over: int = 0
+    runner_places: int | None = None
 
     def text(self) -> str:
         """Returns them as OpenMetrics."""
@@ -55,6 +57,7 @@ class Figures:
             *_gauge("toolwire_runs_taken_over", "Times that the runs at work were taken over.", self.taken_over),
             *_gauge("toolwire_runs_parked", "Runs that wait for `toolwire runs requeue`.", self.parked),
             *_gauge("toolwire_worker_places", "Runs that this worker takes at a time.", self.places),
+            *_gauge("toolwire_runner_places", "Programs that its runners take at a time.", self.runner_places),
             *_summary("toolwire_run_seconds", "Time of the runs of this worker.", self.runs),
             *_summary("toolwire_store_seconds", "Time of this worker's looks at the store.", self.store),
             "# TYPE toolwire_runs_ended counter",
@@ -65,7 +68,10 @@ class Figures:
         return "\n".join(lines) + "\n"
 
 
-def _gauge(name: str, said: str, value: float) -> list[str]:
+def _gauge(name: str, said: str, value: float | None) -> list[str]:
+    """Returns the lines of a figure; none for one that is not there."""
+    if value is None:
+        return []
     return [f"# TYPE {name} gauge", f"# HELP {name} {said}", f"{name} {value:g}"]
 
 

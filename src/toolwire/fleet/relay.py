@@ -140,6 +140,8 @@ def wait_for(connection: socket.socket | MessageStream, events: int, until: floa
 
 def reason_of(error: Exception) -> str:
     """Returns the reason of a failed connection in a few words."""
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return CLOSED
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:

@@ -47,6 +47,8 @@ AVOID_S = 5.0
 """Seconds for which a runner that was not reached is asked last."""
 LOST = "lost"
 """The key in an isolation's report under which stands why the connection of this program broke."""
+PLACES_LIMIT = 1_000_000
+"""Largest number of places that a runner is believed to have, for the figures of a worker."""
 _REPORT_LINES = 32
 _SETTLED = ("answered", "failed")
 _LOG = logging.getLogger("toolwire.fleet")
@@ -89,8 +91,17 @@ class RemoteRunner(Sandbox):
         if trust not in (None, "kernel", "kernel+namespaces"):
             raise ConfigurationError(f"trust={trust!r:.80}: write 'kernel', 'kernel+namespaces' or None")
         context = tls_context(found, ssl.Purpose.SERVER_AUTH, cert, key, ca, insecure=insecure)
-        super().__init__(RunnerProcesses(found, context, trust))
+        self._processes = RunnerProcesses(found, context, trust)
+        super().__init__(self._processes)
         _RUNNERS.add(self)
+
+    def reach(self) -> tuple[int, dict[str, str]]:
+        """Connects to each runner for a moment; a runner that is silent takes 5 seconds.
+
+        Returns:
+            How many programs those that answer take at a time in all, and why each of the others cannot be used.
+        """
+        return self._processes.reach()
 
     def run(
         self, program: Program, call: Callable[[ProgramCall], Answer | Parked], *, cancel: Flag | None = None
@@ -122,11 +133,17 @@ class RemoteRunner(Sandbox):
 
 @dataclass(frozen=True, slots=True)
 class RunnerConnection:
-    """A connection to a runner that has said what it is; `isolation` is what its word counts for here."""
+    """A connection to a runner that has said what it is.
+
+    Attributes:
+        isolation: What its word counts for here.
+        places: Programs that it takes at a time.
+    """
 
     stream: MessageStream
     address: RunnerAddress
     isolation: Isolation
+    places: int
 
 
 class RunnerProcesses:
@@ -157,6 +174,15 @@ class RunnerProcesses:
                 return self._isolation
             raise unavailable(reasons)
         return self._isolation
+
+    def reach(self) -> tuple[int, dict[str, str]]:
+        """Works as `RemoteRunner.reach`."""
+        reasons: dict[str, str] = {}
+        places = 0
+        for connection in self._new_connections(reasons):
+            places += connection.places
+            connection.stream.close()
+        return places, reasons
 
     def spawn(self, limits: Limits) -> tuple[RemoteChild, Isolation]:
         """Returns a process and its isolation; blocks until it is there.
@@ -229,7 +255,7 @@ class RunnerProcesses:
             kind, data = stream.wait(CONNECT_LIMIT_S)
             if kind != relay.ISOLATION:
                 raise RelayLost(f"an unexpected message came: {kind!r}")
-            return RunnerConnection(stream, address, isolation_by(data, address.text, self._trust))
+            return RunnerConnection(stream, address, *said_by(data, address.text, self._trust))
         except RelayLost:
             stream.close()
             raise
@@ -244,8 +270,10 @@ class RunnerProcesses:
             connection.stream.close()
 
 
-def isolation_by(data: bytes, runner: str, trust: Trust | None) -> Isolation:
-    """Returns what a runner's word about itself counts for. `report["claimed"]` names the runner.
+def said_by(data: bytes, runner: str, trust: Trust | None) -> tuple[Isolation, int]:
+    """Returns what a runner's word about its isolation counts for, and the number of its places.
+
+    `report["claimed"]` names the runner.
 
     Raises:
         RelayLost: It is no such word, or programs behave otherwise there, so that no record would fit.
@@ -253,8 +281,8 @@ def isolation_by(data: bytes, runner: str, trust: Trust | None) -> Isolation:
     try:
         told: Any = json.loads(data[: relay.READ_BYTES])
         engine, level, observed = told["engine"], told["level"], dict(told["report"])
-        rank = LEVELS.index(level)
-    except (ValueError, TypeError, KeyError, RecursionError):
+        rank, places = LEVELS.index(level), min(int(told["places"]), PLACES_LIMIT)
+    except (OverflowError, ValueError, TypeError, KeyError, RecursionError):
         raise RelayLost("it does not say what it is, so it is no runner of this version") from None
     if engine != replay_engine:
         raise RelayLost(
@@ -265,7 +293,7 @@ def isolation_by(data: bytes, runner: str, trust: Trust | None) -> Isolation:
     believed = LEVELS[min(rank, LEVELS.index(trust or "process"))]
     trusted = "" if believed == level else f"not trusted above {believed!r}: "
     report["claimed"] = f"{trusted}{level!r} by the runner {runner}"
-    return Isolation(level=believed, report=report)
+    return Isolation(level=believed, report=report), places
 
 
 def program_to_repeat(program: Program, result: ProgramResult) -> Program | None:

@@ -152,7 +152,7 @@ class HostConnection:
     def serve(self) -> None:
         """Serves the host until its connection is lost. Raises RelayLost, SandboxUnavailable."""
         there = self._server.zygotes.isolation()
-        said = {"level": there.level, "report": there.report, "engine": replay_engine}
+        said = {"level": there.level, "report": there.report, "engine": replay_engine, "places": PLACES}
         self._stream.send(relay.ISOLATION, json.dumps(said).encode())
         while True:
             while len(self._rest) < relay.BUFFER_BYTES and (message := self._stream.next()) is not None:

@@ -6,12 +6,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, text
 
 from toolwire.fleet.figures import Figures
 from toolwire.fleet.queue import ProcrastinateQueue
+from toolwire.fleet.remote_runner import RemoteRunner
 from toolwire.fleet.sweep import BEAT_S, DEAD_AFTER_S
 
 AWAY_LIMIT_S = 300.0
@@ -32,11 +33,17 @@ _TAKEN_OVER = text("SELECT coalesce(sum(taken_over), 0) FROM runs WHERE owner <>
 """Each reads one index of the runs."""
 
 
+def no_runner(reasons: Mapping[str, str]) -> str:
+    """Returns the line that says why no runner can be used."""
+    return "no runner can be used: " + "; ".join(f"{runner}: {reason}" for runner, reason in reasons.items())
+
+
 class Vitals:
     """The thread that looks at the heartbeat and the store each `BEAT_S` seconds."""
 
-    def __init__(self, queue: ProcrastinateQueue, figures: Figures) -> None:
+    def __init__(self, queue: ProcrastinateQueue, figures: Figures, runner: RemoteRunner | None) -> None:
         self._queue = queue
+        self._runner = runner
         self._figures = figures
         self._worker_id: Callable[[], int | None] = lambda: None
         self._good_at = time.monotonic()
@@ -58,7 +65,7 @@ class Vitals:
         self._worker_id = worker_id
 
     def readiness(self) -> tuple[int, str]:
-        """Returns the page `/readyz`: whether the last look found the store, and a living worker."""
+        """Returns `/readyz`: whether the last look found the store, the worker alive and, if needed, a runner."""
         return (503, f"{self._problem}\n") if self._problem else (200, "ready\n")
 
     def _run(self) -> None:
@@ -83,10 +90,19 @@ class Vitals:
             return f"the store cannot be reached: {error}".partition("\n")[0]
         self._figures.store.add(time.monotonic() - began)
         self._stale = self._stale + 1 if age_s is not None and age_s > DEAD_AFTER_S else 0
-        if age_s is None:
+        problem = self._runner_problem()
+        if age_s is None and not problem:
             return "the queue is not open"
+        # Without a runner the queue is not opened, and a supervisor could not help.
         self._good_at = time.monotonic()
-        return f"the heartbeat is {age_s:.0f} s old" if self._stale else ""
+        return f"the heartbeat is {age_s:.0f} s old" if self._stale else problem
+
+    def _runner_problem(self) -> str:
+        """Returns why no program can run; empty if one can."""
+        if self._runner is None:
+            return ""
+        self._figures.runner_places, reasons = self._runner.reach()
+        return "" if self._figures.runner_places else no_runner(reasons)
 
     def _age(self, connection: Connection) -> float | None:
         """Returns the age of the heartbeat in seconds; None while the queue is not open."""

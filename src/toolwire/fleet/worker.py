@@ -9,16 +9,18 @@ import signal
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.fleet.figures import Figures
 from toolwire.fleet.going_on import SessionFor, go_on
 from toolwire.fleet.health import serve_health
 from toolwire.fleet.queue import QUEUE, ProcrastinateQueue
+from toolwire.fleet.remote_runner import RemoteRunner
 from toolwire.fleet.sweep import BEAT_S, DEAD_AFTER_S, Sweep
-from toolwire.fleet.vitals import Vitals
+from toolwire.fleet.vitals import Vitals, no_runner
 from toolwire.permission.approval import DecisionRefused
 from toolwire.runtime.extras import require_packages
 
@@ -40,7 +42,7 @@ LATER_S = 1.0
 FULL_LIMIT_S = 8.0
 """Maximum seconds until a run of a tenant with all its places taken is tried again. It starts with 1 and doubles."""
 RESTART_S = 1.0
-"""Seconds until the queue is opened again after it failed."""
+"""Seconds until the queue is opened again after it failed, or runners are looked for again."""
 
 _LOG = logging.getLogger("toolwire.fleet")
 
@@ -71,8 +73,15 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, queue: ProcrastinateQueue, session_for: SessionFor, settings: WorkerSettings
+        self,
+        store: Store,
+        queue: ProcrastinateQueue,
+        session_for: SessionFor,
+        settings: WorkerSettings,
+        *,
+        runner: RemoteRunner | None = None,
     ) -> None:
+        """`runner` runs the programs of all its runs; None: what their sessions say."""
         require_packages("fleet", "toolwire worker", ("procrastinate", "psycopg_pool"))
         self._store = store
         self._queue = queue
@@ -82,7 +91,8 @@ class Worker:
         self._full: Counter[str] = Counter()
         self._stop = asyncio.Event()
         self.figures = Figures(places=settings.concurrency)
-        self._vitals = Vitals(queue, self.figures)
+        self._runner = runner
+        self._vitals = Vitals(queue, self.figures, runner)
 
     async def work(self) -> None:
         """Works until `stop`, SIGTERM or SIGINT. Then it takes nothing new, waits `grace_s` and gives up its runs.
@@ -93,15 +103,20 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
+        programs = programs_run_by(self._runner) if self._runner is not None else nullcontext()
         async with self._health():
-            tasks = [asyncio.create_task(work()) for work in (self._take_jobs, self._sweep)]
-            self._vitals.start()
-            try:
-                await self._stop.wait()
-                tasks[1].cancel()
-                await self._end(tasks[0])
-            finally:
-                self._vitals.stop()
+            with programs:
+                await self._work()
+
+    async def _work(self) -> None:
+        tasks = [asyncio.create_task(work()) for work in (self._take_jobs, self._sweep)]
+        self._vitals.start()
+        try:
+            await self._stop.wait()
+            tasks[1].cancel()
+            await self._end(tasks[0])
+        finally:
+            self._vitals.stop()
 
     def stop(self) -> None:
         """Tells the worker to end. `work` returns when it has ended."""
@@ -115,12 +130,24 @@ class Worker:
 
     async def _take_jobs(self) -> None:
         """Takes jobs for ever. If the queue fails, for example because the server restarts, it is opened again."""
+        await self._find_runner()
         while True:
             try:
                 await self._take_jobs_once()
             except Exception as error:  # noqa: BLE001 - whatever it is, the vitals say when it lasts too long
                 _LOG.warning("the queue failed, and is opened again: %s", error)
             await asyncio.sleep(RESTART_S)
+
+    async def _find_runner(self) -> None:
+        """Waits until a runner can be used, so that the first programs do not fail for the want of one."""
+        places, is_said = 0, False
+        while self._runner is not None and not places:
+            places, reasons = await asyncio.to_thread(self._runner.reach)
+            if not places:
+                if not is_said:
+                    _LOG.warning("no run is taken yet: %s", no_runner(reasons))
+                is_said = True
+                await asyncio.sleep(RESTART_S)
 
     async def _take_jobs_once(self) -> None:
         from procrastinate.worker import Worker as JobWorker

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import toolwire
-from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
 from toolwire.cli.loading import load_function
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, find_place, unusable_store
 
 if TYPE_CHECKING:
-    from toolwire.fleet import ProcrastinateQueue, WorkerSettings
+    from toolwire.fleet import ProcrastinateQueue, Worker
 
 EPILOG = f"""\b
 Examples:
@@ -73,13 +75,16 @@ def worker(
         Literal["kernel", "kernel+namespaces"] | None,
         typer.Option(help="The strongest isolation that runners may claim; without it, process."),
     ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Do without TLS, to runners on this machine alone.")
+    ] = False,
     migrate: Annotated[bool, typer.Option("--migrate", help="Make the tables of the queue first.")] = False,
 ) -> None:
     """Work on the runs that other processes submit.
 
     The store is in PostgreSQL.
     """
-    from toolwire.fleet import ProcrastinateQueue, RemoteRunner, WorkerSettings, programs_run_by
+    from toolwire.fleet import ProcrastinateQueue, RemoteRunner, Worker, WorkerSettings
 
     output: Output = context.obj
     if session_for is None and not migrate:
@@ -88,31 +93,33 @@ def worker(
     url, prepared = find_place(store)
     queue = ProcrastinateQueue()
     settings = WorkerSettings(concurrency=concurrency, grace_s=grace, per_tenant=per_tenant, poll_s=poll, health=health)
+    remote = None
+    if runner or cert or key or ca or trust or insecure:
+        with wrong_usage(toolwire.ConfigurationError):
+            remote = RemoteRunner(runner or [], cert=cert, key=key, ca=ca, trust=trust, insecure=insecure)
     try:
         if migrate:
             made = queue.migrate(url)
             output.say("the tables of the queue are made" if made else "the tables of the queue are there")
-        with ExitStack() as stack:
-            if runner or cert or key or ca or trust:
-                remote = stack.enter_context(RemoteRunner(runner or [], cert=cert, key=key, ca=ca, trust=trust))
-                stack.enter_context(programs_run_by(remote))
-            if session_for is not None:
-                asyncio.run(_work(output, url, prepared, queue, session_for, settings))
+        if session_for is not None:
+            function = load_function(session_for)
+            with remote or nullcontext():
+                make = partial(Worker, queue=queue, session_for=function, settings=settings, runner=remote)
+                asyncio.run(_work(output, url, prepared, queue, make))
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
 
 
 async def _work(
-    output: Output, url: str, prepared: bool, queue: ProcrastinateQueue, named: str, settings: WorkerSettings
+    output: Output, url: str, prepared: bool, queue: ProcrastinateQueue, make: Callable[[toolwire.Store], Worker]
 ) -> None:
-    from toolwire.fleet import LEASE_S, Worker
+    from toolwire.fleet import LEASE_S
 
-    session_for = load_function(named)
     store = await toolwire.Store.aopen(url, prepared=prepared, lease_s=LEASE_S, queue=queue)
     try:
-        work = Worker(store, queue, session_for, settings).work()
+        worker = make(store)
         output.say(f"working on the runs of {store.url}")
-        await work
+        await worker.work()
     finally:
         await store.aclose()
     output.say("ended")
