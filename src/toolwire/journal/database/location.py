@@ -31,7 +31,7 @@ LEASE_S = 60.0
 """Default seconds without a renewal after which a process on another host is taken for dead."""
 
 LEASE_MIN_S = 5.0
-"""Minimum of `lease_s`. Leases are renewed at a third of it, and a renewal that failed is tried again after a second."""
+"""Minimum of `lease_s`. Leases are renewed at a third of it; a renewal that failed is tried again after a second."""
 
 LEASE_MAX_S = 3600.0
 """Maximum of `lease_s`: the runs of a dead host wait so long for another."""
