@@ -20,6 +20,12 @@ def blocks_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
 
 
+def files_of(page: str) -> dict[str, str]:
+    """The blocks of a page that are files of a user, by the name in their first line. They need other packages."""
+    blocks = re.findall(r"^```py\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    return {block.partition("\n")[0].removeprefix("# "): block for block in blocks}
+
+
 def module_of(page: str) -> str:
     """The blocks of a page as one module. An import that an earlier block has is left out, as in a user's own file."""
     lines: list[str] = []

@@ -19,6 +19,8 @@ OWN = {
     "README.md": "test_readme.py",
     "docs/approvals.md": "test_approvals_page.py",
     "docs/fleet.md": "test_fleet_page.py",
+    "docs/fleet_engines.md": "test_fleet_page.py",
+    "docs/fleet_running.md": "test_fleet_page.py",
     "docs/limitations/sandbox.md": "test_sandbox_page.py",
     "docs/observers.md": "test_observers_page.py",
     "docs/permissions.md": "test_permissions_page.py",
