@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium redis-server test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -48,8 +48,9 @@ demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks,
 
 # Packages of Debian: no wheel has these programs. The tests start them themselves, as they start PostgreSQL.
 # One after the other under `make -j`: apt-get refuses to run twice at once.
+redis-server: chromium
 chromium: pgbouncer
-pgbouncer chromium:
+pgbouncer chromium redis-server:
 	@PATH="$$PATH:/usr/sbin" command -v $@ > /dev/null || { \
 		echo 'the suite needs $@, so this installs it: apt-get install $@' >&2; \
 		root=$$(test "$$(id -u)" = 0 || echo sudo); \
@@ -59,7 +60,7 @@ pgbouncer chromium:
 # fifth of two cores idle, because some tests wait.
 SPREAD := -n 3 --dist worksteal
 
-test: setup pgbouncer chromium  ## the whole suite
+test: setup pgbouncer chromium redis-server  ## the whole suite
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
