@@ -22,6 +22,7 @@ COMMANDS = {
     "run reply.json --tools tools.py --protocol json --store postgresql://u@127.0.0.1:9/d": "postgres",
     "log --store postgresql://u@127.0.0.1:9/d": "postgres",
     "approvals list --store postgresql://u@127.0.0.1:9/d": "postgres",
+    "worker --migrate --store postgresql://u@127.0.0.1:9/d": "fleet",
 }
 EXTRAS = {
     "MCPClient": "mcp",
@@ -37,6 +38,8 @@ EXTRAS = {
     "WebSearchTool": "web",
     "WebSearchTool ddgs": "web,ddgs",
     "a PDF": "web",
+    "ProcrastinateQueue": "fleet",
+    "Worker": "fleet",
     "Store": "postgres",
     "Session": "postgres",
 }
@@ -90,6 +93,9 @@ PAIRS = (
     "html_to_markdown:WebFetchTool",
     "pypdfium2:a PDF",
     "selectolax:WebFetchTool",
+    "procrastinate:ProcrastinateQueue",
+    "procrastinate:Worker",
+    "psycopg_pool:Worker",
 )
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec
 from toolwire.doctor import diagnose_mcp, log_in_mcp
+from toolwire.fleet import ProcrastinateQueue, Worker, WorkerSettings
 from toolwire.tools import WebFetchTool, WebSearchTool
 
+DATABASE = "postgresql://u@127.0.0.1:9/d"
 URL = "http://127.0.0.1:9/mcp"
 CONFIG: Mapping[str, Any] = {"mcpServers": {"fs": {"command": "npx", "args": ["x"]}, "web": {"url": URL}}}
 
@@ -32,6 +34,11 @@ def reads_pdf() -> object:
     from toolwire.facade.built_in.pdf_text import pdf_text
 
     return pdf_text(b"%PDF-1.7", read_path("/workspace/a.pdf"))
+
+
+def make_worker() -> object:
+    with Store.open("memory:") as store:
+        return Worker(store, ProcrastinateQueue(), lambda run, store: Session([add]), WorkerSettings())
 
 
 USES: dict[str, dict[str, Callable[[], object]]] = {
@@ -62,9 +69,14 @@ USES: dict[str, dict[str, Callable[[], object]]] = {
         "a PDF": reads_pdf,
     },
     "web,ddgs": {"WebSearchTool ddgs": lambda: WebSearchTool("ddgs")},
+    "fleet": {
+        "ProcrastinateQueue": lambda: ProcrastinateQueue().migrate(DATABASE),
+        "Worker": make_worker,
+    },
     "postgres": {
-        "Store.open": lambda: Store.open("postgresql://u@127.0.0.1:9/d"),
-        "Session store": lambda: Session([add], protocol="json", store="postgresql://u@127.0.0.1:9/d"),
+        "Store.open": lambda: Store.open(DATABASE),
+        "Store queue": lambda: Store.open(DATABASE, queue=ProcrastinateQueue()),
+        "Session store": lambda: Session([add], protocol="json", store=DATABASE),
     },
 }
 BY_NAME = {name: use for uses in USES.values() for name, use in uses.items()}
