@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.source import ROOT
 from tests.documents.pages import blocks_of, files_of, run_blocks, text_of
 from tests.fleet.app import call, lines, session_for, tools
 from tests.fleet.commands import parse_command
@@ -154,6 +155,18 @@ def test_a_runner_with_certificates_made_as_the_page_says_runs_a_program(tmp_pat
 
 def test_the_page_says_how_many_programs_a_runner_takes() -> None:
     assert f"It takes {PLACES} programs at a time." in text_of(RUNNING)
+
+
+def test_each_line_that_a_failure_looks_like_is_one_that_toolwire_says() -> None:
+    section = text_of(RUNNING).partition("## What failures look like\n")[2].partition("\n## ")[0]
+    lines = [
+        line for row in section.splitlines() for line in re.findall(r"`([a-z][^`]+ [^`]+)`", row.split("|")[1:2][0])
+    ]
+    source = "\n".join(file.read_text("utf-8") for file in (ROOT / "src/toolwire").rglob("*.py"))
+    # Names and numbers are put in when the line is said.
+    parts = {part for line in lines for part in re.split(r"\bR\b|URL|HOST|\d+|'process'|\.\.\.", line) if len(part) > 7}
+    assert len(parts) > 7
+    assert {part for part in parts if part.strip(" ():") not in source} == set()
 
 
 def test_a_principal_keeps_its_store() -> None:
