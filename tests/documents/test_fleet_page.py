@@ -72,7 +72,7 @@ def test_each_command_is_one_that_toolwire_has(words: list[str]) -> None:
 
 
 def test_the_page_names_each_figure() -> None:
-    shown = set(re.findall(r"^# TYPE (\w+)", Figures(places=1).text(), re.MULTILINE))
+    shown = set(re.findall(r"^# TYPE (\w+)", Figures(places=1, runner_places=1).text(), re.MULTILINE))
     named = set(re.findall(r"`(toolwire_\w+)`", text_of(RUNNING)))
     assert {name.removesuffix("_total") for name in named} == shown
 
