@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, find_place, unusable_store
 
 if TYPE_CHECKING:
-    from toolwire.fleet import ProcrastinateQueue, Worker
+    from toolwire.fleet import ProcrastinateQueue, RemoteRunner, Worker
 
 EPILOG = f"""\b
 Examples:
@@ -38,6 +38,8 @@ app.py has the function that makes the session of a run:
 SIGTERM lets it take nothing new, wait for its runs, and end.
 
 {exit_codes("the store was away too long, so start it anew", ExitCode.UNUSABLE_TOOLS)}"""
+
+_NO_FUNCTION = "Give such as app:session_for; `toolwire worker --help` has an example."
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -84,23 +86,18 @@ def worker(
 
     The store is in PostgreSQL.
     """
-    from toolwire.fleet import ProcrastinateQueue, RemoteRunner, Worker, WorkerSettings
+    from toolwire.fleet import ProcrastinateQueue, Worker, WorkerSettings
 
     output: Output = context.obj
     if session_for is None and not migrate:
-        hint = "Give such as app:session_for; `toolwire worker --help` has an example."
-        raise Stop(ExitCode.WRONG_USAGE, "nothing says how the session of a run is made", hint=hint)
+        raise Stop(ExitCode.WRONG_USAGE, "nothing says how the session of a run is made", hint=_NO_FUNCTION)
     url, prepared = find_place(store)
     queue = ProcrastinateQueue()
     settings = WorkerSettings(concurrency=concurrency, grace_s=grace, per_tenant=per_tenant, poll_s=poll, health=health)
-    remote = None
-    if runner or cert or key or ca or trust or insecure:
-        with wrong_usage(toolwire.ConfigurationError):
-            remote = RemoteRunner(runner or [], cert=cert, key=key, ca=ca, trust=trust, insecure=insecure)
+    remote = _make_runner(runner, cert=cert, key=key, ca=ca, trust=trust, insecure=insecure)
     try:
         if migrate:
-            made = queue.migrate(url)
-            output.say("the tables of the queue are made" if made else "the tables of the queue are there")
+            output.say(f"the tables of the queue are {'made' if queue.migrate(url) else 'there'}")
         if session_for is not None:
             function = load_function(session_for)
             with remote or nullcontext():
@@ -108,6 +105,16 @@ def worker(
                 asyncio.run(_work(output, url, prepared, queue, make))
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
+
+
+def _make_runner(addresses: list[str] | None, **options: Any) -> RemoteRunner | None:
+    """Returns what runs the programs; None if no option is about runners."""
+    from toolwire.fleet import RemoteRunner
+
+    if not addresses and not any(options.values()):
+        return None
+    with wrong_usage(toolwire.ConfigurationError):
+        return RemoteRunner(addresses or [], **options)
 
 
 async def _work(
