@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.selection import Selection
@@ -17,6 +17,12 @@ from toolwire.definition.derived import schema_with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
+from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from toolwire.catalogue.entry import Entry
+    from toolwire.invocation.scope import Scope
+    from toolwire.permission.explain import Explanation
 
 _LOG = logging.getLogger("toolwire.arguments")
 _SCALARS = frozenset({int, float, bool})
@@ -31,6 +37,23 @@ def host_call(
     if arguments and entry is not None:
         arguments = fit_arguments(arguments, entry.tool, is_guessed=is_guessed)
     return ToolCall(name, arguments, id=new_id("r"))
+
+
+def explain_in(scope: Scope, entry: Entry, arguments: Mapping[str, Any] | None) -> Explanation:
+    """Returns the effect of the rules on a host's call in a scope, with what its run has read. Runs nothing.
+
+    Raises:
+        ConfigurationError: The arguments are wrong.
+    """
+    from toolwire.invocation.judge import judge_call, subject_of
+    from toolwire.invocation.validate import Prepared, validate
+    from toolwire.permission.explain import explain
+
+    prepared = validate(host_call(entry.name, arguments, scope.tools), entry, scope.states)
+    if not isinstance(prepared, Prepared):
+        raise ConfigurationError(prepared.error or "the arguments are wrong")
+    subject, verdict = subject_of(prepared, scope), judge_call(prepared, scope)
+    return explain(scope.policy, entry.name, entry.own_permission, subject, verdict)
 
 
 def fit_arguments(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool = False) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import async_scope, new_scope
-from toolwire.facade.given_calls import host_call
 from toolwire.facade.mcp_servers import McpTools
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observable, Watchers
@@ -124,16 +123,9 @@ class RegistryBase(NamedTools, Traceable, Observable, Switching, McpTools):
             RegistrationError: no tool has that name.
             ConfigurationError: the arguments are wrong, or `state` is not a mapping.
         """
-        from toolwire.invocation.judge import judge_call, subject_of
-        from toolwire.invocation.validate import Prepared, validate
-        from toolwire.permission.explain import explain
+        from toolwire.facade.given_calls import explain_in
 
-        entry, scope = self._entry(name), self._call_scope.with_state(state)
-        prepared = validate(host_call(entry.name, arguments, scope.tools), entry, scope.states)
-        if not isinstance(prepared, Prepared):
-            raise ConfigurationError(prepared.error or "the arguments are wrong")
-        subject, verdict = subject_of(prepared, scope), judge_call(prepared, scope)
-        return explain(scope.policy, entry.name, entry.own_permission, subject, verdict)
+        return explain_in(self._call_scope.with_state(state), self._entry(name), arguments)
 
     def _entry(self, name: str) -> Entry:
         catalogue = self._call_scope.catalogue

@@ -21,6 +21,9 @@ record. stopped: a person ended it. diverged: it did not follow its record, and 
 RUN_LIFE_S = 30 * 86_400.0
 """Seconds after which a suspended run can no longer be resumed: 30 days, several times the life of a request."""
 
+KEYED = "k_"
+"""The beginning of the id of a run that has a key: the rest is made of its conversation and its key."""
+
 RUN_LIMIT_BYTES = 256 * 1024 * 1024
 """Bytes that one run may have on record.
 

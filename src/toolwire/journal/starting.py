@@ -5,9 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import replace
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
+from toolwire.journal.database.tables import FORGOTTEN
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.ledger.conversations import insert_run, join_conversation, look_at_conversation
 from toolwire.journal.ledger.forms import encode_form, run_form
@@ -19,13 +20,29 @@ from toolwire.journal.ledger.steps import NOTED
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.run import ConversationChanged, RunStart
+from toolwire.journal.run import KEYED, ConversationChanged, RunStart
 from toolwire.permission.approval import DecisionRefused
 
 
 def start_run(database: Database, run: RunStart) -> Future[RunLedger]:
     """Returns the ledger of a new run; see `Store.start`. Nothing is written yet."""
     return database.read_soon(lambda connection: _open_run(connection, database, run))
+
+
+def refuse_forgotten(connection: Connection, run_id: str) -> None:
+    """Refuses a run with a key that has run and was forgotten. Call it after the run's row was inserted, so that a
+    process which forgets it meanwhile is seen.
+
+    Raises:
+        DecisionRefused: `run_ended`.
+    """
+    if not run_id.startswith(KEYED):
+        return
+    if connection.execute(select(FORGOTTEN.c.run_id).where(FORGOTTEN.c.run_id == run_id)).first() is not None:
+        raise DecisionRefused(
+            "run_ended",
+            f"the turn with this key has run as {run_id!r}, and its record was deleted: give another turn another key",
+        )
 
 
 def _open_run(connection: Connection, database: Database, run: RunStart) -> RunLedger:
@@ -48,6 +65,7 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
         if with_variables(connection, sealer, start).variables != start.variables:
             raise ConversationChanged
         insert_run(connection, start, lease, sealed, database.owner, now, lease_until=database.lease_until())
+        refuse_forgotten(connection, run.run_id)
         if notes:
             NOTED.write(connection, notes)
         append(connection, sealer, [event])

@@ -19,6 +19,7 @@ from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, Unrepresentable
 from toolwire.vocabulary.exact import exact_pieces
 from toolwire.vocabulary.texts.lone_surrogates import utf8_bytes
@@ -118,6 +119,18 @@ class Conversations(ABC):
         return database.read(lambda connection: conversations.active_groups(connection, database.sealer, name, caller))
 
     aactive_groups = async_twin(active_groups)
+
+    def taints(self, conversation: str, *, caller: Caller) -> frozenset[Label]:
+        """Returns the labels of the data that a conversation has read; none of one that is new or another principal's.
+
+        Raises:
+            DecisionRefused: `bad_mac`: the record was changed in the database.
+            ConfigurationError: The name of the conversation is not valid.
+        """
+        database, name = self._database, check_name(conversation)
+        return database.read(lambda connection: conversations.taints(connection, database.sealer, name, caller))
+
+    ataints = async_twin(taints)
 
     def keep_groups(self, conversation: str, groups: Iterable[str], *, caller: Caller) -> Future[None]:
         """Records the active tool groups of a conversation. A new one belongs to `caller`.

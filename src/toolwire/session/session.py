@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from toolwire.catalogue.selection import Visible
+from toolwire.catalogue.similar_names import suggestion
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.built_in.kept_variables import KeepVariables
 from toolwire.facade.built_in.program_entry import program_prompt_options
@@ -46,6 +47,7 @@ from toolwire.session.kept_instructions import KeptInstructions
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.runs.resume import Runs, RunStore, provider_ids, run_calls
 from toolwire.session.runs.run_waiting import check_priority, check_timeout, wait_for_run
+from toolwire.session.runs.turn_keys import keyed_run_id
 from toolwire.session.runs.wire import GivenDecisions
 from toolwire.session.session_tools import callable_tools, nameable_tools, read_reply, visible_tools, with_notes
 from toolwire.session.setup import (
@@ -60,7 +62,7 @@ from toolwire.session.turn import Suspended, Turn, result_for_provider
 from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Label
-from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 from toolwire.vocabulary.machine.system import call_at_fork
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.counting import count_of
@@ -68,6 +70,7 @@ from toolwire.vocabulary.texts.counting import count_of
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from toolwire.permission.explain import Explanation
     from toolwire.vocabulary.call_events import ToolEvent
 
 
@@ -249,6 +252,7 @@ class Session(Traceable, Observable):
         deadline_s: float | None = None,
         events: Callable[[ToolEvent], Any] | None = None,
         caller: Caller | None = None,
+        key: str | None = None,
     ) -> Turn:
         """Runs `turn` for blocking code, also in a notebook, and returns its result.
 
@@ -256,9 +260,9 @@ class Session(Traceable, Observable):
         coroutine, await `turn` instead: this method blocks the event loop.
 
         Raises:
-            ConfigurationError: As `turn`.
+            ConfigurationError, DecisionRefused: As `turn`.
         """
-        turn = partial(self.turn, reply, deadline_s=deadline_s, events=events, caller=caller)
+        turn = partial(self.turn, reply, deadline_s=deadline_s, events=events, caller=caller, key=key)
         return self._scope.runtime.portal.run(turn)
 
     async def turn(
@@ -269,6 +273,7 @@ class Session(Traceable, Observable):
         events: Callable[[ToolEvent], Any] | None = None,
         caller: Caller | None = None,
         below: CallContext | None = None,
+        key: str | None = None,
     ) -> Turn:
         """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
 
@@ -280,6 +285,9 @@ class Session(Traceable, Observable):
         function that takes each `ToolEvent` of this turn, in order. Each call waits until it has taken the call's
         events. `caller` replaces the session's caller for this turn.
 
+        A turn with a `key`, such as the id of a message in a queue, runs once in its conversation, in any process. The
+        same key again goes on with it, as `resume` does, or returns its recorded turn. It needs a store.
+
         With `below`, the context of a running tool, the calls are calls of that tool: its turn's rules, deadline,
         labels, events and record hold for them, beside this session's tools and rules, and the earlier deadline counts.
         The agent is that of the session's caller. If a call waits for a person, the tool ends here and is called again
@@ -288,18 +296,20 @@ class Session(Traceable, Observable):
         Raises:
             ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, an option
                 does not fit, or two streams in a row broke off before their end.
-            DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
+            DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. With a key also
+                `divergence` (another reply has run with it), `run_busy` (it is at work elsewhere), or `run_ended` (its
+                record was deleted). Nothing was run.
         """
         if below is not None:
-            refuse_options_below(events=events, caller=caller, store=self._stored_runs)
+            refuse_options_below(events=events, caller=caller, store=self._stored_runs, key=key)
             async with turn_scope(self._scope, deadline_s=deadline_s, events=None, caller=None) as scope:
                 return await self._turn_below(reply, below, scope)
         if deadline_s is None and events is None and caller is None:
-            return await self._read(reply, self._scope)
+            return await self._read(reply, self._scope, key)
         async with turn_scope(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
             if self._stored_runs is not None:
                 await self._stored_runs.with_scope(scope).restore_rules_once()
-            return await self._read(reply, scope)
+            return await self._read(reply, scope, key)
 
     async def _turn_below(self, reply: Any, context: CallContext, scope: Scope) -> Turn:
         read = read_reply(reply, scope, self.protocol)
@@ -315,11 +325,17 @@ class Session(Traceable, Observable):
         run: Run | None = context.scope.run
         return replace(turn, run_id="", stopped="" if run is None else run.stopped or "")
 
-    async def _read(self, reply: Any, scope: Scope) -> Turn:
+    async def _read(self, reply: Any, scope: Scope, key: str | None) -> Turn:
+        runs = None if key is None else self._require_runs("turn(key=...)").with_scope(scope)
+        run_id = new_id("r") if key is None else keyed_run_id(scope.conversation, key)
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
-        run_id = new_id("r")
-        turn, name = self._take(run_id, read, scope), self.protocol.name
+        if runs is not None and await asyncio.to_thread(runs.has, run_id):
+            await runs.prepare_resume(run_id, None)
+            turn = self._run_again(runs, run_id, scope, read)
+        else:
+            turn = self._take(run_id, read, scope)
+        name = self.protocol.name
         return await trace_turn(turn, scope, run_id=run_id, protocol=name, given_ids=provider_ids(run_id, read))
 
     async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
@@ -392,6 +408,25 @@ class Session(Traceable, Observable):
             raise ConfigurationError(f"{what}: give the session a store, Session(..., store='sqlite:///runs.db')")
         return self._stored_runs
 
+    def explain_call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Explanation:
+        """Returns the effect of the rules on a call, as `ToolRegistry.explain_call`, with what this conversation read.
+
+        So it tells of a guard on private and untrusted data. With a store it waits for the store. Runs nothing.
+
+        Raises:
+            RegistrationError: No tool has that name, or the model may not call it.
+            ConfigurationError: The arguments are wrong.
+        """
+        from toolwire.facade.given_calls import explain_in
+
+        entry = next((one for one in self._scope.catalogue if one.name == name), None)
+        if entry is None or self._scope.tools.find(name) is None:
+            raise RegistrationError(f"no tool is named {name!r}{suggestion(self._scope.catalogue.nearest(name))}")
+        read = self._taints if self._stored_runs is None else self._taints | self._stored_runs.taints()
+        run = self._new_run(read)
+        run.saw(self._urls)
+        return explain_in(replace(self._scope, run=run), entry, arguments)
+
     def interrupt(self, reason: str = "the user stopped it") -> None:
         """Stops the turns of this session that run, from any thread. `turn` then returns, with messages as ever.
 
@@ -455,8 +490,8 @@ class Session(Traceable, Observable):
             turn = self._run_again(passes, run_id, scope)
             return await trace_turn(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids={})
 
-    async def _run_again(self, passes: Runs, run_id: str, scope: Scope) -> Turn:
-        return self._turn(run_id, *await passes.run_again(run_id), scope)
+    async def _run_again(self, passes: Runs, run_id: str, scope: Scope, expected: Reply | None = None) -> Turn:
+        return self._turn(run_id, *await passes.run_again(run_id, expected), scope)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime

@@ -120,8 +120,11 @@ class MemoryStore:
     def start(self, run: RunStart) -> MemoryRun:
         """Returns the ledger of a new run, which has read what its conversation has read.
 
-        The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
+        The future raises `DecisionRefused`: `not_permitted` if the conversation is another principal's, or `run_busy`
+        if the run was started before.
         """
+        if run.run_id in self.kept:
+            raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before")
         _, has_read, has_seen = self._conversation_of(run.conversation or run.run_id, run.caller)
         has_read.update(run.taints)
         variables = self._variables.setdefault((run.conversation or run.run_id, run.caller), {})

@@ -142,6 +142,9 @@ RATES = Table(
 )
 """How many calls of a limit that all processes share began in which second since the epoch. Old seconds are deleted."""
 
+FORGOTTEN = Table("forgotten", METADATA, Column("run_id", NameType, primary_key=True), sqlite_strict=True)
+"""Runs of turns with a key that were forgotten, so that the same key does not run again."""
+
 OWNERS = Table(
     "owners",
     METADATA,

@@ -157,13 +157,25 @@ def has_read(
 
 def active_groups(connection: Connection, sealer: Sealer, conversation: str, caller: Caller) -> frozenset[str]:
     """Returns the tool groups that were active at last; none of a conversation that is new or another principal's."""
+    state = _state_for(connection, sealer, conversation, caller)
+    return frozenset() if state is None else state.groups
+
+
+def taints(connection: Connection, sealer: Sealer, conversation: str, caller: Caller) -> frozenset[Label]:
+    """Returns the labels of what was read; none of a conversation that is new or another principal's."""
+    state = _state_for(connection, sealer, conversation, caller)
+    return frozenset() if state is None else state.taints
+
+
+def _state_for(connection: Connection, sealer: Sealer, conversation: str, caller: Caller) -> ConversationState | None:
+    """Returns the state of a conversation; None if it is new or another principal's."""
     query = select(CONVERSATIONS.c.state).where(CONVERSATIONS.c.conversation == conversation)
     sealed = connection.execute(query).scalar_one_or_none()
     if sealed is None:
-        return frozenset()
+        return None
     state = state_of(sealer, conversation, sealed)
     is_own = (state.caller.principal, state.caller.tenant) == (caller.principal, caller.tenant)
-    return state.groups if is_own else frozenset()
+    return state if is_own else None
 
 
 def keep_groups(

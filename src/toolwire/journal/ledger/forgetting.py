@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, exists, func, select, tuple_
+from sqlalchemy import Connection, Select, delete, exists, func, insert, select, tuple_
 
 from toolwire.journal.database.locks import KEPT, lock_in_order
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import (
     DECISIONS,
+    FORGOTTEN,
     KEPT_RESULTS,
     NOTES,
     OWNERS,
@@ -25,6 +26,7 @@ from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.ledger.leases import living_holder
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
+from toolwire.journal.run import KEYED
 
 ENDED = ("finished", "stopped", "diverged")
 
@@ -86,6 +88,8 @@ def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], befor
     connection.execute(delete(DECISIONS).where(DECISIONS.c.request_id.in_(asked)))
     for table in (REQUESTS, NOTES, STEPS, KEPT_RESULTS, VARIABLES, RUNS):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
+    if keyed := [{"run_id": run_id} for run_id in ids if run_id.startswith(KEYED)]:
+        connection.execute(insert(FORGOTTEN), keyed)
     append(connection, sealer, [run_event(start, "forgotten") for start in starts])
     return ids
 

@@ -195,10 +195,32 @@ class Runs:
             variables=self._variables.of(scope.caller),
         )
 
-    async def run_again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
+    def taints(self) -> frozenset[Label]:
+        """Returns the labels of the data that the conversation has read in any process. Waits for the store."""
+        scope, read = self._scope(), getattr(self.store, "taints", None)
+        return frozenset() if read is None or not scope.conversation else read(scope.conversation, caller=scope.caller)
+
+    def has(self, run_id: str) -> bool:
+        """Returns whether the run is on record.
+
+        Raises:
+            DecisionRefused: `not_permitted`: the run is another principal's.
+        """
+        try:
+            self.run_id_of(run_id)
+        except DecisionRefused as refused:
+            if refused.code != "unknown_run":
+                raise
+            return False
+        return True
+
+    async def run_again(
+        self, run_id: str, expected: Reply | None = None
+    ) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
         """Runs a recorded run again, and returns its reply, its results or suspended form, and its state.
 
-        A finished run is not run again; its recorded results are returned.
+        A finished run is not run again; its recorded results are returned. With `expected`, a run of another reply
+        diverges.
 
         Raises:
             DecisionRefused: The run is unknown, too old or held by another process, or it diverged from its record.
@@ -209,6 +231,10 @@ class Runs:
         ledger = cast("KeptRun", await ports.wait_for(self.store.reopen(run_id)))
         try:
             await self.groups.read_later(self._scope(), ledger.start.conversation)
+            if expected is not None and reply_form(expected) != ledger.start.reply:
+                raise DecisionRefused(
+                    "divergence", f"another reply has run with this key, as {run_id!r}: give each reply its own key"
+                )
             reply, run = reply_of(ledger.start.reply), self._new_run(ledger.start.taints)
             run.saw(ledger.urls)
             if ledger.outcome is None:
