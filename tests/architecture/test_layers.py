@@ -38,6 +38,7 @@ LAYERS = {
     "testing": {*FACADE, "facade", "session"},
     "gateway": {*FACADE, "facade", "session"},
     "fleet": {*FACADE, "facade", "session"},
+    "frameworks": {*FACADE, "facade", "session"},
     "cli": {"root", "fleet"},
 }
 MORE = {

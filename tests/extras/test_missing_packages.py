@@ -40,6 +40,7 @@ EXTRAS = {
     "a PDF": "web",
     "ProcrastinateQueue": "fleet",
     "Worker": "fleet",
+    "ToolwireToolset": "pydantic-ai",
     "Store": "postgres",
     "Session": "postgres",
 }
@@ -96,6 +97,7 @@ PAIRS = (
     "procrastinate:ProcrastinateQueue",
     "procrastinate:Worker",
     "psycopg_pool:Worker",
+    "pydantic_ai:ToolwireToolset",
 )
 
 

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from toolwire import MCPClient, Session, Store, ToolRegistry, ToolServer, ToolSpec
@@ -73,6 +74,7 @@ USES: dict[str, dict[str, Callable[[], object]]] = {
         "ProcrastinateQueue": lambda: ProcrastinateQueue().migrate(DATABASE),
         "Worker": make_worker,
     },
+    "pydantic-ai": {"ToolwireToolset": lambda: import_module("toolwire.frameworks.pydantic_ai")},
     "postgres": {
         "Store.open": lambda: Store.open(DATABASE),
         "Store queue": lambda: Store.open(DATABASE, queue=ProcrastinateQueue()),

@@ -1,0 +1,1 @@
+"""toolwire's tools inside the agents of other frameworks, with an adapter each."""

@@ -1,0 +1,83 @@
+"""What the adapters share: the sessions of a framework's conversations, and a call that runs once in one of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from toolwire.facade.store_opening import resolve_store
+from toolwire.permission.approval import ApprovalRequest
+from toolwire.permission.rendering import render
+from toolwire.session.session import Session
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+
+SESSIONS = 200
+"""Sessions that an adapter keeps open: as many conversations as a process has at a time. Another one is made again."""
+_OWN = {
+    "protocol": "the framework has its own",
+    "conversation": "the framework names it",
+    "finish": "the framework ends",
+}
+
+
+class Sessions:
+    """The sessions over the same tools, one for each conversation."""
+
+    def __init__(self, tools: Any, store: Any, options: Mapping[str, Any]) -> None:
+        for name, why in _OWN.items():
+            if name in options:
+                raise ConfigurationError(f"{name}={options[name]!r:.80}: leave it out, because {why}")
+        if store is None:
+            raise ConfigurationError("store=None: give a store, such as store='sqlite:///runs.db'")
+        self.store = resolve_store(store)
+        self._make = partial(Session, tools, protocol="openai", store=self.store, **options)
+        self._open, self._lock = OrderedDict[str, Session](), threading.Lock()
+
+    def of(self, conversation: str) -> Session:
+        """Returns the session of a conversation. A new one waits for the store."""
+        with self._lock:
+            session = self._open.pop(conversation, None) or self._make(conversation=conversation)
+            self._open[conversation] = session
+            if len(self._open) > SESSIONS:
+                self._open.popitem(last=False)
+            return session
+
+
+async def take_call(
+    session: Session,
+    key: str,
+    call_id: str,
+    name: str,
+    arguments: Mapping[str, Any],
+    decide: Callable[[Sequence[ApprovalRequest]], Iterable[Any]] | None = None,
+) -> Turn:
+    """Runs one call once under its key, and returns its turn. `decide` gives decisions on the requests that wait."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    called = {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+    turn = await session.turn(called, key=key)
+    if turn.suspended is None or decide is None:
+        return turn
+    decisions = list(decide(turn.suspended.pending))
+    return await session.resume(turn.run_id, decisions) if decisions else turn
+
+
+def request_data(request: ApprovalRequest) -> dict[str, Any]:
+    """Returns a request as a framework hands it to its application: JSON, with the text to show."""
+    try:
+        text = render(request, now=time.time())
+    except Unrepresentable as error:
+        text = f"This call cannot be shown, and so not be approved: {error}"
+    data: dict[str, Any] = {"id": request.id, "kind": request.kind, "tool": request.tool}
+    return {**data, "arguments": dict(request.arguments), "text": text}
+
+
+def told(turn: Turn) -> str:
+    """Returns what the model is told of a call without images and sounds."""
+    content = turn.messages[0].get("content") if turn.messages else None
+    return content if isinstance(content, str) else turn.text
