@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from toolwire.facade.store_opening import resolve_store
-from toolwire.permission.approval import ApprovalRequest
+from toolwire.journal.store import Store
+from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.permission.rendering import render
+from toolwire.session.runs.keys import keyed_run_id
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -58,13 +61,41 @@ async def take_call(
     decide: Callable[[Sequence[ApprovalRequest]], Iterable[Any]] | None = None,
 ) -> Turn:
     """Runs one call once under its key, and returns its turn. `decide` gives decisions on the requests that wait."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    called = {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
-    turn = await session.turn(called, key=key)
+    turn = await unless_cancelled(session, session.turn(message_of(call_id, name, arguments), key=key))
     if turn.suspended is None or decide is None:
         return turn
     decisions = list(decide(turn.suspended.pending))
-    return await session.resume(turn.run_id, decisions) if decisions else turn
+    return await unless_cancelled(session, session.resume(turn.run_id, decisions)) if decisions else turn
+
+
+def message_of(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the message of a model that makes this call."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+
+
+async def unless_cancelled(session: Session, turn: Coroutine[Any, Any, Turn]) -> Turn:
+    """Awaits a turn. If this is cancelled, the turn is interrupted, and its end is on record."""
+    running = asyncio.ensure_future(turn)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        session.interrupt("its run was cancelled")
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.exception()
+        raise
+
+
+def is_on_record(session: Session, store: Store, key: str) -> bool:
+    """Returns whether a call with this key was taken before. Waits for the store."""
+    try:
+        store.run(keyed_run_id(session.conversation, key))
+    except DecisionRefused as refused:
+        if refused.code != "unknown_run":
+            raise
+        return False
+    return True
 
 
 def request_data(request: ApprovalRequest) -> dict[str, Any]:
