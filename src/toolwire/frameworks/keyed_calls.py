@@ -15,7 +15,7 @@ from toolwire.facade.store_opening import resolve_store
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.permission.rendering import render
-from toolwire.session.runs.keys import keyed_run_id
+from toolwire.session.runs.turn_keys import keyed_run_id
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable

@@ -13,7 +13,6 @@ from toolwire.frameworks.keyed_calls import Sessions, is_on_record, message_of, 
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
-from toolwire.session.runs.keys import KEY_LIMIT
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
@@ -112,6 +111,11 @@ class _OneTool:
         turn = await take_call(self._session, key, call_id, self._name, arguments, _approve if was_asked else None)
         if turn.suspended is None:
             return turn
+        if doubts := [request.id for request in turn.suspended.pending if request.attempt > 1]:
+            raise UserError(
+                f"a process died in a call of {self._name!r}, which may have run: decide it by `toolwire approvals` "
+                f"({', '.join(doubts)}), and go on with the saved state"
+            )
         await asyncio.to_thread(self._store.stop, turn.run_id, by=_BY, reason=_NOT_ASKED)
         return await take_call(self._session, key, call_id, self._name, arguments)
 
@@ -121,14 +125,17 @@ def _approve(pending: Sequence[ApprovalRequest]) -> list[Decision]:
     return [
         Decision(verdict="approve", request_id=request.id, by=_BY)
         for request in pending
-        if request.kind == "approval" and not request.parent
+        if request.kind == "approval" and not request.parent and request.attempt == 1
     ]
 
 
 def _key(context: RunContextWrapper[Any], call_id: str) -> str:
-    """Returns the key of a call: its id, which is unique in a run of the SDK, and what the run began with."""
-    began = json.dumps(context.turn_input, sort_keys=True, default=str)
-    return f"{call_id[: KEY_LIMIT // 2]} {hashlib.sha256(began.encode()).hexdigest()}"
+    """Returns the key of a call: its id, which is unique in a run of the SDK, and what that run began with.
+
+    Some servers give one id to calls of several runs. A run begins with its whole input, and a saved state keeps it.
+    """
+    began = json.dumps([call_id, context.turn_input], sort_keys=True, default=str)
+    return f"{call_id[:100]} {hashlib.sha256(began.encode()).hexdigest()}"
 
 
 def _output(turn: Turn) -> Any:
