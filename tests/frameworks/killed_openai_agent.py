@@ -7,6 +7,7 @@ record, before the SDK has the next reply), or `never`.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -25,14 +26,15 @@ set_tracing_disabled(True)
 class PaysOnce(Model):
     """A model that pays, and then says that it is done."""
 
-    def __init__(self, dies_at: str) -> None:
+    def __init__(self, dies_at: str, **more: str) -> None:
         self._dies_at = dies_at
+        self._arguments = json.dumps({"amount": 5, **more})
 
     async def get_response(self, *given: Any, **options: Any) -> ModelResponse:
         items = given[1] if given else options["input"]
         if isinstance(items, str) or len(items) == 1:
             call = ResponseFunctionToolCall(
-                call_id="call_1", name="pay", arguments='{"amount": 5}', type="function_call"
+                call_id="call_1", name="pay", arguments=self._arguments, type="function_call"
             )
             return ModelResponse(output=[call], usage=Usage(requests=1), response_id=None)
         if self._dies_at == "save":
