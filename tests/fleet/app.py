@@ -55,8 +55,10 @@ def tools() -> ToolRegistry:
 
 
 def session_for(run: RunInfo, store: Store) -> Session:
-    if run.caller.principal == "broken":
+    if run.caller.principal == "broken" and "mended" not in lines(_done_file()):
         raise ValueError("there is no such principal")
+    if run.caller.principal == "stuck":
+        time.sleep(1000)
     return Session(tools(), protocol=run.protocol, store=store, caller=run.caller, conversation=run.conversation)
 
 

@@ -53,7 +53,7 @@ class WorkerProcess:
 
     def until_it_works(self) -> None:
         """Waits until it takes jobs."""
-        until(lambda: "working" in self.said() or self._process.poll() is not None)
+        until(lambda: "working" in self.said() or not self.is_alive)
 
     @property
     def process_id(self) -> int:
@@ -62,6 +62,10 @@ class WorkerProcess:
         if self._is_host:
             number = int(Path(f"/proc/{number}/task/{number}/children").read_text())
         return number
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
         os.kill(self.process_id, number)
