@@ -12,16 +12,17 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.kills import in_child
+from tests.fleet.quick import Constants
 from tests.fleet.runners import Authority, Identity, RunnerProcess
 from tests.fleet.till import EFFECTS_FILE, SLOW_S, doubled, effects_in, reply, session
 from tests.fleet.workers import WorkerProcess
 from tests.journal.postgres import running
+
+from benchmarks.kills import in_child
 from toolwire import Decision
 from toolwire.fleet import ProcrastinateQueue
 from toolwire.journal.run import RunInfo
@@ -49,7 +50,7 @@ class Plan:
     approved: int = APPROVED
     concurrency: int = 3
     slow_s: float = 0.5
-    constants: Mapping[str, float] | None = None
+    constants: Constants | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,6 @@ class Toll:
     """Runs that ask a person whether a call that may have run shall run again."""
     failed: int
     """Programs whose process was lost during a call, so that they ended with an error."""
-    taken_over: int
     is_whole: bool
     """The log is whole."""
     seconds: float
@@ -173,10 +173,9 @@ def _is_done(store: Store, run: RunInfo) -> bool:
 def _toll(store: Store, jobs: dict[str, int], lost: set[str], effects: Path, plan: Plan, seconds: float) -> Toll:
     done = effects_in(effects)
     had = {(effect["tool"], effect["number"]) for effect in done}
-    doubts = failed = missing = taken_over = 0
+    doubts = failed = missing = 0
     for run_id, number in jobs.items():
         run = store.run(run_id)
-        taken_over += run.taken_over
         if run.status != "finished":
             doubts += run_id not in lost
             continue
@@ -188,7 +187,7 @@ def _toll(store: Store, jobs: dict[str, int], lost: set[str], effects: Path, pla
             failed += 1
     return Toll(
         kills=plan.kills, runs=plan.runs, lost=len(lost), doubled=doubled(done), missing=missing, doubts=doubts,
-        failed=failed, taken_over=taken_over, is_whole=store.verify().is_whole, seconds=round(seconds, 1),
+        failed=failed, is_whole=store.verify().is_whole, seconds=round(seconds, 1),
     )  # fmt: skip
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import toolwire.fleet
 from toolwire.__main__ import main
 
 VARIABLE = "FLEET_CONSTANTS"
-SHORT: Mapping[str, float] = {"LEASE_S": 5.0, "BEAT_S": 1.0, "DEAD_AFTER_S": 3.0}
-"""A third of the times of a worker, so that tests of dead workers take seconds. A lease cannot be much shorter."""
+Constants = Mapping[str, float | Sequence[float]]
+SHORT: Constants = {"LEASE_S": 4.0, "BEAT_S": 1.0, "DEAD_AFTER_S": 3.0, "SWEEP_S": (0.5, 1.5)}
+"""Short times, so that tests of dead workers take seconds. A store takes no shorter lease."""
 
 
-def set_constants(values: Mapping[str, float]) -> None:
+def set_constants(values: Constants) -> None:
     """Sets constants in the modules that import them."""
     modules = [module for name, module in sys.modules.items() if name.startswith(toolwire.fleet.__name__)]
     for name, value in values.items():

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fleet.quick import VARIABLE
+from tests.fleet.quick import VARIABLE, Constants
 from tests.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ class WorkerProcess:
         *,
         app: str = APP,
         is_host: bool = False,
-        constants: Mapping[str, float] | None = None,
+        constants: Constants | None = None,
     ) -> None:
         """`is_host`: it is on a host of its own. `constants`: other constants of the fleet than its own."""
         module = "toolwire" if constants is None else "tests.fleet.quick"
