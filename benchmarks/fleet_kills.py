@@ -12,6 +12,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +27,6 @@ from tests.journal.postgres import running
 from benchmarks.kills import in_child
 from toolwire import Decision
 from toolwire.fleet import ProcrastinateQueue
-from toolwire.journal.run import RunInfo
 from toolwire.journal.store import Store
 
 SEEDS, KILLS, RUNS = 5, 20, 100
@@ -87,7 +88,8 @@ class Fleet:
         self._runner, self._worker, self._ca = authority.identity("runner"), authority.identity("worker"), authority.ca
         self._environment = {**os.environ, EFFECTS_FILE: str(effects), SLOW_S: str(plan.slow_s)}
         self._started = 0
-        self._runners = [self._start_runner("127.0.0.1:0") for _ in range(RUNNERS)]
+        with ThreadPoolExecutor() as threads:
+            self._runners = list(threads.map(self._start_runner, ["127.0.0.1:0"] * RUNNERS))
         self._addresses = [runner.address for runner in self._runners]
         self._workers = [self._start_worker() for _ in range(WORKERS)]
 
@@ -140,34 +142,29 @@ def kill_fleet(url: str, folder: Path, plan: Plan, seed: int) -> Toll:
             session(number, store).run_submit(reply(number, approved=plan.approved)): number
             for number in range(plan.runs)
         }
-        _until_done(store, set(jobs), until=time.monotonic() + LIMIT_S, share=0.1)
+        while not effects.exists():
+            time.sleep(0.01)
         for _ in range(plan.kills):
             fleet.kill(chance.randrange(WORKERS + RUNNERS))
-            _until_done(store, set(jobs), until=time.monotonic() + chance.uniform(*PAUSE_S))
-        lost = _until_done(store, set(jobs), until=time.monotonic() + LIMIT_S)
+            _until_done(store, jobs, time.monotonic() + chance.uniform(*PAUSE_S))
+        lost = _until_done(store, jobs, time.monotonic() + LIMIT_S)
         fleet.close()
         return _toll(store, jobs, lost, effects, plan, time.monotonic() - began)
 
 
-def _until_done(store: Store, open_runs: set[str], *, until: float, share: float = 1.0) -> set[str]:
-    """Approves what is asked for, until a share of the runs are done or that time. Returns those that are not."""
-    enough = len(open_runs) * (1 - share)
-    left = set(open_runs)
+def _until_done(store: Store, jobs: Collection[str], until: float) -> set[str]:
+    """Approves what is asked for, until all runs are done or until that time. Returns those that are not done."""
     while True:
-        for request in store.pending():
+        requests = store.pending()
+        for request in requests:
             if request.attempt == 1:
                 store.decide(request.id, Decision(verdict="approve"))
-        left = {run_id for run_id in left if not _is_done(store, store.run(run_id))}
-        if len(left) <= enough or time.monotonic() > until:
+        doubtful = {request.run_id for request in requests if request.attempt > 1}
+        runs = {run.run_id: run.status for run in store.runs(limit=len(jobs))}
+        left = {run_id for run_id in jobs if runs[run_id] != "finished" and run_id not in doubtful}
+        if not left or time.monotonic() > until:
             return left
         time.sleep(0.2)
-
-
-def _is_done(store: Store, run: RunInfo) -> bool:
-    """True if a run has ended, or asks about a call that may have run."""
-    return run.status == "finished" or (
-        run.status == "suspended" and any(request.attempt > 1 for request in store.pending(run.run_id))
-    )
 
 
 def _toll(store: Store, jobs: dict[str, int], lost: set[str], effects: Path, plan: Plan, seconds: float) -> Toll:
