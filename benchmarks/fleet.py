@@ -278,7 +278,7 @@ def _again_s(bench: Bench, number: signal.Signals) -> float:
 def _written(bench: Bench) -> list[Figure]:
     """Statements and commits of a run through the queue, beyond the same turn and an empty job of the queue."""
     with bench.store() as store:
-        through, empty, turn = (fleet_stores.cost(bench.server, store, work) for work in _ways(bench, store))
+        through, empty, turn = (fleet_stores.cost(bench.server, work) for work in _ways(bench, store))
     return [
         Figure(name=f"{what} of a run, beyond the same turn and the queue's empty job",
                ratio=through[at] - empty[at] - turn[at], limit=limit, unit="")
@@ -302,18 +302,21 @@ def _ways(bench: Bench, store: Store) -> Iterator[Callable[[int], object]]:
 
 
 def _do_runs(store: Store, done: Path, count: int) -> None:
-    """Without `wait`, which looks at the store too."""
-    before = done.read_text().count("note a")
-    for _ in range(count):
-        session(store).run_submit(call("note", name="a"))
-    until(lambda: done.read_text().count("note a") == before + count)
+    """One after the other, because transactions of several at once are committed together.
+
+    Without `wait`, which looks at the store too.
+    """
+    for number in range(count):
+        name = f"{secrets.token_hex(4)}/{number}"
+        session(store).run_submit(call("note", name=name))
+        until(lambda name=name: name in times_in(done, "note"))
 
 
 def _do_jobs(connection: psycopg.Connection[Any], done: Path, count: int) -> None:
-    before = done.read_text().count("begin floor")
-    for _ in range(count):
-        put(connection, "floor")
-    until(lambda: done.read_text().count("begin floor") == before + count)
+    for number in range(count):
+        name = f"{secrets.token_hex(4)}/{number}"
+        put(connection, name)
+        until(lambda name=name: name in times_in(done, "begin"))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Its jobs sleep, and write when they began and ended. All its settings are those 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import time
 from pathlib import Path
@@ -58,4 +59,5 @@ async def work(conninfo: str, concurrency: int, file: Path) -> None:
 
 
 if __name__ == "__main__":
+    logging.getLogger("procrastinate").setLevel(logging.ERROR)
     asyncio.run(work(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
