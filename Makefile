@@ -157,6 +157,9 @@ bench-durable: $(BENCH)/.stamp  ## one durable step: a turn with a store, DBOS a
 bench-lists: setup  ## what lists of a store cost: 200,000 rows of the log, 5,000 runs, 500 waiting requests
 	$(BIN)/python -m benchmarks.lists
 
+bench-fleet: setup  ## what a fleet costs beside its own queue, with a real PostgreSQL: minutes
+	$(BIN)/python -m benchmarks.fleet
+
 bench-agents: $(BENCH)/.stamp  ## the overhead of an agent's turn, model apart: against Session.turn and two SDKs
 	$(BENCH)/bin/python -m benchmarks.agents
 

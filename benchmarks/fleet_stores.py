@@ -16,19 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-
 from tests.fleet.app import call, session_for
 from tests.fleet.runners import Authority, RunnerProcess
 from tests.fleet.workers import WorkerProcess
 from tests.journal.postgres import Server
-from tests.patience import until
+
+from benchmarks.timing import Figure
 from toolwire import Session, ToolRegistry
 from toolwire.fleet import ProcrastinateQueue, RemoteRunner, run_go_on
 from toolwire.fleet.sweep import Sweep
 from toolwire.journal.store import Store
 from toolwire.sandbox.limits import Limits
-
-from benchmarks.timing import Figure
 
 SUSPENDED, RULES = 500_000, 10_000
 SWEEP_MS, RULES_LIMIT, WORKER_MB = 5.0, 2.0, 100.0
@@ -102,7 +100,7 @@ def _copies(table: str, count: int, **values: str) -> str:
     """The SQL that copies the first row of a table that often, with other values."""
     pairs = ", ".join(f"'{column}', {value}" for column, value in values.items())
     return (
-        f"INSERT INTO {table} SELECT copied.* FROM {table} x "  # noqa: S608
+        f"INSERT INTO {table} SELECT copied.* FROM {table} x "
         f"JOIN (SELECT ctid FROM {table} LIMIT 1) one ON x.ctid = one.ctid, generate_series(1, {count}) n, "
         f"LATERAL jsonb_populate_record(x, jsonb_build_object({pairs})) copied"
     )
@@ -157,6 +155,7 @@ def _ask_nothing(connection: psycopg.Connection[Any]) -> None:
 def _rules(server: Server) -> list[Figure]:
     """Making a session beside rules that people remembered in other runs and for other principals."""
     from tests.fleet.app import tools
+
     from toolwire import Decision
     from toolwire.permission.rule import Rule
 
