@@ -54,7 +54,7 @@ def tools() -> ToolRegistry:
     registry.register(note)
     registry.register(pay, permission="confirm")
     registry.register(ToolSpec.from_function(wait, idempotent="natural"))
-    registry.register(ToolSpec.from_function(rest, idempotent="natural", parallel=False))
+    registry.register(ToolSpec.from_function(rest, idempotent="natural"), parallel=False)
     registry.register(ToolSpec.from_function(stall, idempotent="natural"))
     registry.enable_code_execution()
     return registry
