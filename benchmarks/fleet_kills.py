@@ -35,6 +35,8 @@ APPROVED = 10
 """Runs that need an approval."""
 PAUSE_S = (0.2, 1.5)
 """Bounds of the seconds between two kills."""
+WORKING_S = 0.3
+"""Seconds for which a worker works before it is killed, at least."""
 LIMIT_S = 120.0
 """Seconds after the last kill in which each run must end, or ask a person."""
 KEY = bytes(32)
@@ -96,6 +98,9 @@ class Fleet:
     def kill(self, place: int) -> None:
         """Kills one of the processes, and starts it again."""
         if place < WORKERS:
+            # One that starts has no run yet.
+            self._workers[place].until_it_works()
+            time.sleep(WORKING_S)
             self._workers[place].kill()
             self._workers[place] = self._start_worker()
         else:
