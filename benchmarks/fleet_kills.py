@@ -33,10 +33,8 @@ SEEDS, KILLS, RUNS = 5, 20, 100
 WORKERS, RUNNERS = 3, 2
 APPROVED = 10
 """Runs that need an approval."""
-PAUSE_S = (0.2, 1.5)
-"""Bounds of the seconds between two kills."""
-WORKING_S = 0.3
-"""Seconds for which a worker works before it is killed, at least."""
+PAUSE_S = 0.5
+"""Most seconds from an effect to a kill."""
 LIMIT_S = 120.0
 """Seconds after the last kill in which each run must end, or ask a person."""
 KEY = bytes(32)
@@ -90,28 +88,27 @@ class Fleet:
         self._runner, self._worker, self._ca = authority.identity("runner"), authority.identity("worker"), authority.ca
         self._environment = {**os.environ, EFFECTS_FILE: str(effects), SLOW_S: str(plan.slow_s)}
         self._started = 0
-        with ThreadPoolExecutor() as threads:
-            self._runners = list(threads.map(self._start_runner, ["127.0.0.1:0"] * RUNNERS))
-        self._addresses = [runner.address for runner in self._runners]
+        # Starting a runner waits until it listens, and the kills go on meanwhile.
+        self._threads = ThreadPoolExecutor()
+        self._runners = [self._threads.submit(self._start_runner, "127.0.0.1:0") for _ in range(RUNNERS)]
+        self._addresses = [runner.result().address for runner in self._runners]
         self._workers = [self._start_worker() for _ in range(WORKERS)]
 
     def kill(self, place: int) -> None:
         """Kills one of the processes, and starts it again."""
         if place < WORKERS:
-            # One that starts has no run yet.
-            self._workers[place].until_it_works()
-            time.sleep(WORKING_S)
             self._workers[place].kill()
             self._workers[place] = self._start_worker()
         else:
             at = place - WORKERS
-            self._runners[at].kill()
-            self._runners[at] = self._start_runner(self._addresses[at])
+            self._runners[at].result().kill()
+            self._runners[at] = self._threads.submit(self._start_runner, self._addresses[at])
 
     def close(self) -> None:
         """Kills all of them."""
-        for process in (*self._workers, *self._runners):
+        for process in (*self._workers, *(runner.result() for runner in self._runners)):
             process.kill()
+        self._threads.shutdown()
 
     def _start_runner(self, address: str) -> RunnerProcess:
         options = [*_identity(self._runner), "--client-ca", str(self._ca)]
@@ -147,18 +144,19 @@ def kill_fleet(url: str, folder: Path, plan: Plan, seed: int) -> Toll:
             session(number, store).run_submit(reply(number, approved=plan.approved)): number
             for number in range(plan.runs)
         }
-        while not effects.exists():
-            time.sleep(0.01)
-        for _ in range(plan.kills):
+        for number in range(plan.kills):
+            # By what is done and not by the clock: on a busy machine a worker may take long to start.
+            share = (number + chance.random()) / plan.kills
+            _until_done(store, jobs, time.monotonic() + LIMIT_S, effects=(effects, int(share * 2 * plan.runs)))
+            time.sleep(chance.uniform(0, PAUSE_S))
             fleet.kill(chance.randrange(WORKERS + RUNNERS))
-            _until_done(store, jobs, time.monotonic() + chance.uniform(*PAUSE_S))
         lost = _until_done(store, jobs, time.monotonic() + LIMIT_S)
         fleet.close()
         return _toll(store, jobs, lost, effects, plan, time.monotonic() - began)
 
 
-def _until_done(store: Store, jobs: Collection[str], until: float) -> set[str]:
-    """Approves what is asked for, until all runs are done or until that time. Returns those that are not done."""
+def _until_done(store: Store, jobs: Collection[str], until: float, effects: tuple[Path, int] | None = None) -> set[str]:
+    """Approves what is asked for, until all runs are done, or so many effects, or that time. Returns those left."""
     while True:
         requests = store.pending()
         for request in requests:
@@ -167,9 +165,10 @@ def _until_done(store: Store, jobs: Collection[str], until: float) -> set[str]:
         doubtful = {request.run_id for request in requests if request.attempt > 1}
         runs = {run.run_id: run.status for run in store.runs(limit=len(jobs))}
         left = {run_id for run_id in jobs if runs[run_id] != "finished" and run_id not in doubtful}
-        if not left or time.monotonic() > until:
+        is_enough = effects is not None and len(effects_in(effects[0])) > effects[1]
+        if not left or is_enough or time.monotonic() > until:
             return left
-        time.sleep(0.2)
+        time.sleep(0.1)
 
 
 def _toll(store: Store, jobs: dict[str, int], lost: set[str], effects: Path, plan: Plan, seconds: float) -> Toll:
