@@ -9,7 +9,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Generator
-from contextlib import asynccontextmanager, closing, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -224,10 +224,8 @@ class Worker:
             return ""
 
     async def _sweep(self) -> None:
-        with closing(Sweep(self._store, self._queue)) as sweep:
-            await self._sweep_for_ever(sweep)
-
-    async def _sweep_for_ever(self, sweep: Sweep) -> None:
+        # Never closed: a sweep may still run in its thread when the worker ends.
+        sweep = Sweep(self._store, self._queue)
         while True:
             await asyncio.sleep(random.uniform(*SWEEP_S))  # noqa: S311 - spreads load, guards nothing
             try:
