@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium redis-server test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -49,8 +49,9 @@ demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks,
 # Packages of Debian: no wheel has these programs. The tests start them themselves, as they start PostgreSQL.
 # One after the other under `make -j`: apt-get refuses to run twice at once.
 redis-server: chromium
-chromium: pgbouncer
-pgbouncer chromium redis-server:
+chromium: faketime
+faketime: pgbouncer
+pgbouncer chromium redis-server faketime:
 	@PATH="$$PATH:/usr/sbin" command -v $@ > /dev/null || { \
 		echo 'the suite needs $@, so this installs it: apt-get install $@' >&2; \
 		root=$$(test "$$(id -u)" = 0 || echo sudo); \
@@ -60,7 +61,7 @@ pgbouncer chromium redis-server:
 # fifth of two cores idle, because some tests wait.
 SPREAD := -n 3 --dist worksteal
 
-test: setup pgbouncer chromium redis-server  ## the whole suite
+test: setup pgbouncer chromium redis-server faketime  ## the whole suite
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
@@ -156,6 +157,9 @@ bench-durable: $(BENCH)/.stamp  ## one durable step: a turn with a store, DBOS a
 bench-lists: setup  ## what lists of a store cost: 200,000 rows of the log, 5,000 runs, 500 waiting requests
 	$(BIN)/python -m benchmarks.lists
 
+bench-fleet: setup  ## what a fleet costs beside its own queue, with a real PostgreSQL: minutes
+	$(BIN)/python -m benchmarks.fleet
+
 bench-agents: $(BENCH)/.stamp  ## the overhead of an agent's turn, model apart: against Session.turn and two SDKs
 	$(BENCH)/bin/python -m benchmarks.agents
 
@@ -176,6 +180,10 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.killed_agents
 	$(BIN)/python -m tests.soak.killed_prunes
 	$(BIN)/python -m benchmarks.kills
+
+fleet-kills: setup pgbouncer faketime  ## a fleet under kills, stopped processes, wrong clocks and lost databases: ten minutes
+	$(BIN)/python -m pytest --whole tests/fleet/test_faults.py
+	$(BIN)/python -m benchmarks.fleet_kills
 
 tool-pages: setup  ## the pages of docs/built_in, made from the tools' definitions
 	$(BIN)/python -m tests.documents.built_in_pages

@@ -34,6 +34,11 @@ async def wait(name: str, seconds: float) -> str:
     return name
 
 
+async def rest(name: str, seconds: float) -> str:
+    """Waits after the other calls of its reply, and not beside them."""
+    return await wait(name, seconds)
+
+
 async def stall(name: str) -> str:
     """Waits for ever at its first attempt."""
     is_first = f"begin {name}" not in lines(_done_file())
@@ -49,14 +54,17 @@ def tools() -> ToolRegistry:
     registry.register(note)
     registry.register(pay, permission="confirm")
     registry.register(ToolSpec.from_function(wait, idempotent="natural"))
+    registry.register(ToolSpec.from_function(rest, idempotent="natural"), parallel=False)
     registry.register(ToolSpec.from_function(stall, idempotent="natural"))
     registry.enable_code_execution()
     return registry
 
 
 def session_for(run: RunInfo, store: Store) -> Session:
-    if run.caller.principal == "broken":
+    if run.caller.principal == "broken" and "mended" not in lines(_done_file()):
         raise ValueError("there is no such principal")
+    if run.caller.principal == "stuck":
+        time.sleep(1000)
     return Session(tools(), protocol=run.protocol, store=store, caller=run.caller, conversation=run.conversation)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +19,7 @@ from toolwire.fleet import ProcrastinateQueue
 from toolwire.journal.store import Store
 
 KEY = bytes(32)
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @pytest.fixture
@@ -59,12 +62,18 @@ def done_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start_worker(bare_url: str, done_file: Path, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
-    """Starts `toolwire worker` with these arguments. Each is killed at the end."""
+    """Starts `toolwire worker` with these arguments. Each is killed at the end.
+
+    `url` and `variables` of the environment, and the options of `WorkerProcess`, can be given too.
+    """
     started: list[WorkerProcess] = []
 
-    def start(*arguments: str) -> WorkerProcess:
-        environment = {**os.environ, "DONE_FILE": str(done_file)}
-        started.append(WorkerProcess(bare_url, arguments, environment, tmp_path / f"said{len(started)}"))
+    def start(
+        *arguments: str, url: str = bare_url, variables: Mapping[str, str] = EMPTY, **options: Any
+    ) -> WorkerProcess:
+        environment = {**os.environ, "DONE_FILE": str(done_file), **variables}
+        said = tmp_path / f"said{len(started)}"
+        started.append(WorkerProcess(url, arguments, environment, said, **options))
         return started[-1]
 
     yield start

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from tests.fleet.workers import WorkerProcess
 from toolwire.fleet import ProcrastinateQueue
@@ -22,6 +23,10 @@ WORKER = text("SELECT procrastinate_register_worker_v1()")
 FINISH = text("""
     SELECT procrastinate_finish_job_v1(id, 'succeeded', true) FROM procrastinate_jobs
     WHERE args->>'run_id' = :run_id AND status = 'doing'
+""")
+ENDED = text("""
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
 """)
 OLD = text("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
 
@@ -180,6 +185,17 @@ def test_a_job_that_a_living_worker_has_lost_is_set_free_at_the_second_look(atta
     sweep = sweeping(attached, "r_1")
     assert [sweep.sweep(), sweep.sweep()] == [0, 1]
     assert take(attached) == "r_1"
+
+
+def test_a_sweep_that_lost_its_connection_connects_again(attached: ProcrastinateQueue) -> None:
+    sweep = sweeping(attached, "r_1")
+    assert sweep.sweep() == 1
+    with attached.engine.begin() as connection:
+        connection.execute(ENDED)
+    with pytest.raises(DBAPIError):
+        sweep.sweep()
+    assert sweep.sweep() == 0
+    sweep.close()
 
 
 def test_one_process_sweeps_at_a_time(attached: ProcrastinateQueue) -> None:

@@ -60,19 +60,6 @@ def test_turns_of_one_conversation_run_in_order_on_two_workers(
     assert lines(done_file) == [f"{what} {number}" for number in range(6) for what in ("begin", "end")]
 
 
-def test_the_sweep_finds_all_runs_of_an_emptied_queue(
-    store: Store, url: str, start_worker: Start, done_file: Path
-) -> None:
-    made = session(store)
-    runs = [made.run_submit(call("note", name=str(number))) for number in range(10)]
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("TRUNCATE procrastinate_jobs CASCADE")
-    start_worker()
-    for run_id in runs:
-        made.run_wait(run_id, timeout_s=PATIENCE_S)
-    assert sorted(lines(done_file)) == [f"note {number}" for number in range(10)]
-
-
 def test_a_run_without_a_queue_at_its_store_is_found(url: str, start_worker: Start, done_file: Path) -> None:
     start_worker()
     with Store.open(url) as plain:

@@ -56,6 +56,13 @@ class Server:
         with self._connect("postgres") as connection:
             connection.execute(f'DROP DATABASE "{database}" WITH (FORCE)')
 
+    @contextlib.contextmanager
+    def crashed(self) -> Iterator[None]:
+        """The server has crashed meanwhile, and recovers afterwards. Only for a server that no other test uses."""
+        _as_owner([self.programs / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop"])
+        yield
+        _start_again(self, is_durable=False)
+
     def _connect(self, database: str) -> psycopg.Connection[Any]:
         return psycopg.connect(f"host={self.folder} user=tests dbname={database}", autocommit=True)
 
@@ -115,6 +122,11 @@ def _start(server: Server, *, is_durable: bool) -> None:
     if os.getuid() == 0:
         os.chown(server.folder, NOBODY, NOBODY)
     _as_owner([server.programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--no-locale"])
+    _start_again(server, is_durable=is_durable)
+
+
+def _start_again(server: Server, *, is_durable: bool) -> None:
+    data = server.folder / "data"
     options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200"
     options += "" if is_durable else " -c fsync=off"
     _as_owner([server.programs / "pg_ctl", "-D", data, "-l", server.folder / "log", "-o", options, "-w", "start"])

@@ -24,6 +24,17 @@ POOL = 4
 
 _WAKE_FOR = WAKE + " WHERE EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = %(lock)s AND status = 'todo')"  # noqa: S608 - constants
 
+# By the server's clock, since that of this host may be wrong.
+_RETRY = """
+    SELECT procrastinate_retry_job_v2(
+        %(job)s, now() + make_interval(secs => %(delay_s)s), %(priority)s, %(queue)s, %(lock)s)
+"""
+# A worker that starts removes the rows of those that it takes for dead, and one of them may go on.
+_BEAT = """
+    INSERT INTO procrastinate_workers (id) OVERRIDING SYSTEM VALUE VALUES (%(worker)s)
+    ON CONFLICT (id) DO UPDATE SET last_heartbeat = now()
+"""
+
 
 class PutBack(Exception):
     """Raised by a job to be put back, and taken after a delay."""
@@ -51,6 +62,9 @@ class _Jobs(JobManager):
     A job that cannot be given back stays with its worker, and the sweep sets it free.
     """
 
+    async def update_heartbeat(self, worker_id: int) -> None:
+        await self.connector.execute_query_async(_BEAT, worker=worker_id)
+
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         try:
             await super().finish_job(job, status, delete_job)
@@ -67,9 +81,12 @@ class _Jobs(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
+        delay_s = max(0.0, (retry_at - _now()).total_seconds()) if retry_at is not None else 0.0
         try:
-            await super().retry_job(job, retry_at, priority, queue, lock)
-            if retry_at is None or retry_at <= _now():
+            await self.connector.execute_query_async(
+                _RETRY, job=job.id, delay_s=delay_s, priority=priority, queue=queue, lock=lock
+            )
+            if not delay_s:
                 await self.connector.execute_query_async(WAKE)
         except UniqueViolation:
             # A second job came while this one was at work, such as by a decision. It does for both.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, text
@@ -43,11 +44,12 @@ WAKE = "SELECT pg_notify('procrastinate_queue_v1#" + QUEUE + """', '{"type": "jo
 
 
 class Sweep:
-    """The sweeps of one worker."""
+    """The sweeps of one worker, by one connection that is kept: connecting takes longer than a sweep."""
 
     def __init__(self, store: Store, queue: ProcrastinateQueue) -> None:
         self._store = store
         self._queue = queue
+        self._connection: Connection | None = None
         self._seen: set[tuple[int, int]] = set()
         """Jobs that a living worker had at the last sweep while nobody held their runs."""
 
@@ -57,12 +59,30 @@ class Sweep:
         A job whose worker is dead is set free, and so is one that a living worker has at two sweeps while nobody holds
         its run: that worker has lost it.
         """
-        with self._queue.engine.begin() as connection:
+        with self._begin() as connection:
             if not connection.execute(_ONE_SWEEPS).scalar_one():
                 return 0
             stalled = connection.execute(_STALLED, {"queue": QUEUE, "dead_after_s": DEAD_AFTER_S}).scalars().all()
             freed = _set_free(connection, list(stalled))
             return freed + self._put_back(connection)
+
+    def close(self) -> None:
+        """Closes the connection. A later sweep opens another one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _begin(self) -> Generator[Connection]:
+        """Begins a transaction. If it fails, the next one connects again."""
+        if self._connection is None:
+            self._connection = self._queue.engine.connect()
+        try:
+            with self._connection.begin():
+                yield self._connection
+        except BaseException:
+            self.close()
+            raise
 
     def _put_back(self, connection: Connection) -> int:
         due = self._store.ready(limit=LIMIT)

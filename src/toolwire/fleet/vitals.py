@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -105,10 +106,15 @@ class Vitals:
         return "" if self._figures.runner_places else no_runner(reasons)
 
     def _age(self, connection: Connection) -> float | None:
-        """Returns the age of the heartbeat in seconds; None while the queue is not open."""
+        """Returns the age of the heartbeat in seconds; None while the queue is not open.
+
+        It is infinite if another worker removed the heartbeat, because it was old.
+        """
         worker = self._worker_id()
-        age_s = None if worker is None else connection.execute(_AGE, {"worker": worker}).scalar()
-        return None if age_s is None else float(age_s)
+        if worker is None:
+            return None
+        age_s = connection.execute(_AGE, {"worker": worker}).scalar()
+        return math.inf if age_s is None else float(age_s)
 
     def _read_runs(self, connection: Connection) -> None:
         figures = self._figures

@@ -224,6 +224,7 @@ class Worker:
             return ""
 
     async def _sweep(self) -> None:
+        # Never closed: a sweep may still run in its thread when the worker ends.
         sweep = Sweep(self._store, self._queue)
         while True:
             await asyncio.sleep(random.uniform(*SWEEP_S))  # noqa: S311 - spreads load, guards nothing
