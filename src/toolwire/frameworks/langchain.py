@@ -1,0 +1,161 @@
+"""`langchain_tools`: toolwire's tools inside agents of LangChain and graphs of LangGraph."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
+from toolwire.permission.approval import DecisionRefused
+from toolwire.runtime.extras import packages_of
+from toolwire.runtime.identity import new_id
+from toolwire.session.session import Session
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.blocks import ContentBlock, block_for_model
+from toolwire.vocabulary.call_events import ToolEvent
+
+with packages_of("langchain", "langchain_tools"):
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.tools import StructuredTool, ToolException
+    from langgraph.prebuilt import ToolRuntime
+    from langgraph.types import interrupt
+
+_FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
+"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
+
+
+def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
+    """Returns the tools for `create_agent`, or for a `ToolNode` of a graph. Each call runs once, in any process.
+
+    A call that waits for people is an `interrupt` of the graph, whose value has its `requests` (`id`, `kind`, `tool`,
+    `arguments` and the `text` to show). `Command(resume=decisions)` takes the decisions as `Session.resume` does.
+    Each `thread_id` is one conversation of the store. Without one, the first message of the state names it. Chunks of a
+    running tool go to `stream_mode="custom"`, as `ToolEvent.to_dict` and with the `tool_call_id`.
+
+    `tools` and `store` are what `Session` takes, and `options` are its options.
+
+    Raises:
+        ConfigurationError: As `Session`, there is no store, or LangGraph has the option itself.
+    """
+    sessions = Sessions(tools, store, options)
+    described = sessions.of(new_id("c")).request_tools
+    return [_tool(sessions, one["function"]) for one in described]
+
+
+class _Tool(StructuredTool):
+    """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
+
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
+        assert self.func is not None  # noqa: S101
+        return self.func(**kwargs)
+
+    async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
+        assert self.coroutine is not None  # noqa: S101
+        return await self.coroutine(**kwargs)
+
+
+def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
+    name = function["name"]
+
+    def run(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+        call = _Call(sessions.of(_conversation(toolwire_runtime)), name, toolwire_runtime)
+        try:
+            turn = call.session.run_turn(call.message(arguments), key=call.key, events=call.tell)
+            while turn.suspended is not None:
+                turn = call.session.run_resume(turn.run_id, _decisions(turn), events=call.tell)
+        except DecisionRefused as refused:
+            return call.refuse(refused)
+        return call.answer(turn)
+
+    async def arun(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+        session = await asyncio.to_thread(sessions.of, _conversation(toolwire_runtime))
+        call = _Call(session, name, toolwire_runtime)
+        try:
+            turn = await unless_cancelled(
+                session, session.turn(call.message(arguments), key=call.key, events=call.tell)
+            )
+            while turn.suspended is not None:
+                decided = session.resume(turn.run_id, _decisions(turn), events=call.tell)
+                turn = await unless_cancelled(session, decided)
+        except DecisionRefused as refused:
+            return call.refuse(refused)
+        return call.answer(turn)
+
+    description, schema = function.get("description", ""), function["parameters"]
+    return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
+
+
+def _conversation(runtime: ToolRuntime) -> str:
+    thread = runtime.config.get("configurable", {}).get("thread_id")
+    first = next((message.id for message in _messages(runtime)), None)
+    return str(thread or first or new_id("c"))
+
+
+def _messages(runtime: ToolRuntime) -> list[Any]:
+    state: Any = runtime.state
+    if isinstance(state, Mapping):
+        state = state.get("messages")
+    return list(state if isinstance(state, list) else getattr(state, "messages", None) or ())
+
+
+def _decisions(turn: Turn) -> Any:
+    """Returns the decisions on what waits, as the graph was resumed with them. The first time, the graph stops here."""
+    assert turn.suspended is not None  # noqa: S101
+    return interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+
+
+class _Call:
+    """One call of the model in its conversation."""
+
+    def __init__(self, session: Session, name: str, runtime: ToolRuntime) -> None:
+        self.session, self._name, self._runtime = session, name, runtime
+        self._id = runtime.tool_call_id or ""
+
+    @property
+    def key(self) -> str:
+        """The key of its turn. Some servers give one id to several calls; no two messages of a thread have one id."""
+        made = (
+            message.id
+            for message in reversed(_messages(self._runtime))
+            if isinstance(message, AIMessage) and any(call["id"] == self._id for call in message.tool_calls)
+        )
+        return hashlib.sha256(json.dumps([self._id, next(made, None)]).encode()).hexdigest()
+
+    def message(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the call as a message of the model."""
+        return message_of(self._id, self._name, arguments)
+
+    def tell(self, event: ToolEvent) -> None:
+        """Streams the chunks of the running tool."""
+        if event.type == "TOOL_CHUNK":
+            self._runtime.stream_writer({"tool_call_id": self._id, **event.to_dict()})
+
+    def answer(self, turn: Turn) -> ToolMessage:
+        """Returns what the model is told."""
+        if not turn.results or not turn.results[0].success:
+            return self._told(told(turn), "error")
+        blocks = [_block(block) for block in turn.results[0].content]
+        return self._told(told(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success")
+
+    def refuse(self, refused: DecisionRefused) -> ToolMessage:
+        """Returns the refusal of a call for the model, or raises that of a decision for the application."""
+        if refused.code not in _FOR_THE_MODEL:
+            raise ToolException(str(refused)) from refused
+        return self._told(str(refused), "error")
+
+    def _told(self, content: Any, status: Any) -> ToolMessage:
+        return ToolMessage(content=content, name=self._name, tool_call_id=self._id, status=status)
+
+
+def _block(block: ContentBlock) -> dict[str, Any]:
+    """Returns a block as LangChain's. Its messages of tools take a sound as a file alone."""
+    shown: Any = block_for_model(block)
+    if shown["type"] == "text":
+        return shown
+    source, kind = shown["source"], "image" if shown["type"] == "image" else "file"
+    if source["type"] == "url":
+        return {"type": kind, "url": source["url"]}
+    return {"type": kind, "base64": source["data"], "mime_type": source["media_type"]}
