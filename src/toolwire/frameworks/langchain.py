@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
 from toolwire.permission.approval import DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
-from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.call_events import ToolEvent
@@ -20,6 +19,7 @@ from toolwire.vocabulary.call_events import ToolEvent
 with packages_of("langchain", "langchain_tools"):
     from langchain_core.messages import AIMessage, ToolMessage
     from langchain_core.tools import StructuredTool, ToolException
+    from langgraph.errors import GraphInterrupt
     from langgraph.prebuilt import ToolRuntime
     from langgraph.types import interrupt
 
@@ -61,28 +61,25 @@ def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
     name = function["name"]
 
     def run(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
-        call = _Call(sessions.of(_conversation(toolwire_runtime)), name, toolwire_runtime)
+        session = sessions.of(_conversation(toolwire_runtime))
+
+        async def block(method: str, *given: Any, **options: Any) -> Turn:
+            return getattr(session, f"run_{method}")(*given, **options)
+
         try:
-            turn = call.session.run_turn(call.message(arguments), key=call.key, events=call.tell)
-            while turn.suspended is not None:
-                turn = call.session.run_resume(turn.run_id, _decisions(turn), events=call.tell)
-        except DecisionRefused as refused:
-            return call.refuse(refused)
-        return call.answer(turn)
+            # It never waits: `block` has blocked.
+            _Call(name, arguments, toolwire_runtime).take(block).send(None)
+        except StopIteration as ended:
+            return ended.value
+        raise AssertionError
 
     async def arun(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
         session = await asyncio.to_thread(sessions.of, _conversation(toolwire_runtime))
-        call = _Call(session, name, toolwire_runtime)
-        try:
-            turn = await unless_cancelled(
-                session, session.turn(call.message(arguments), key=call.key, events=call.tell)
-            )
-            while turn.suspended is not None:
-                decided = session.resume(turn.run_id, _decisions(turn), events=call.tell)
-                turn = await unless_cancelled(session, decided)
-        except DecisionRefused as refused:
-            return call.refuse(refused)
-        return call.answer(turn)
+
+        async def wait(method: str, *given: Any, **options: Any) -> Turn:
+            return await unless_cancelled(session, getattr(session, method)(*given, **options))
+
+        return await _Call(name, arguments, toolwire_runtime).take(wait)
 
     description, schema = function.get("description", ""), function["parameters"]
     return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
@@ -101,21 +98,51 @@ def _messages(runtime: ToolRuntime) -> list[Any]:
     return list(state if isinstance(state, list) else getattr(state, "messages", None) or ())
 
 
-def _decisions(turn: Turn) -> Any:
-    """Returns the decisions on what waits, as the graph was resumed with them. The first time, the graph stops here."""
+def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
+    """Returns the next decisions that the graph was resumed with. Without more of them the graph stops here.
+
+    It keeps refused decisions too, and gives them again: those that came after them count.
+    """
     assert turn.suspended is not None  # noqa: S101
-    return interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+    try:
+        return interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+    except GraphInterrupt:
+        if refused is None:
+            raise
+        raise ToolException(str(refused)) from refused
 
 
 class _Call:
     """One call of the model in its conversation."""
 
-    def __init__(self, session: Session, name: str, runtime: ToolRuntime) -> None:
-        self.session, self._name, self._runtime = session, name, runtime
+    def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime) -> None:
+        self._name, self._arguments, self._runtime = name, arguments, runtime
         self._id = runtime.tool_call_id or ""
 
+    async def take(self, do: Callable[..., Awaitable[Turn]]) -> ToolMessage:
+        """Runs the call by `do`, which runs a method of the session, and returns what the model is told."""
+        try:
+            called = message_of(self._id, self._name, self._arguments)
+            return self._answer(await self._decided(do, await do("turn", called, key=self._key, events=self._tell)))
+        except DecisionRefused as refused:
+            if refused.code not in _FOR_THE_MODEL:
+                raise ToolException(str(refused)) from refused
+            return self._told(str(refused), "error")
+
+    async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
+        refused: DecisionRefused | None = None
+        while turn.suspended is not None:
+            decisions = _decisions(turn, refused)
+            try:
+                turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
+            except DecisionRefused as error:
+                if error.code in _FOR_THE_MODEL:
+                    raise
+                refused = error
+        return turn
+
     @property
-    def key(self) -> str:
+    def _key(self) -> str:
         """The key of its turn. Some servers give one id to several calls; no two messages of a thread have one id."""
         made = (
             message.id
@@ -124,27 +151,17 @@ class _Call:
         )
         return hashlib.sha256(json.dumps([self._id, next(made, None)]).encode()).hexdigest()
 
-    def message(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the call as a message of the model."""
-        return message_of(self._id, self._name, arguments)
-
-    def tell(self, event: ToolEvent) -> None:
+    def _tell(self, event: ToolEvent) -> None:
         """Streams the chunks of the running tool."""
         if event.type == "TOOL_CHUNK":
             self._runtime.stream_writer({"tool_call_id": self._id, **event.to_dict()})
 
-    def answer(self, turn: Turn) -> ToolMessage:
+    def _answer(self, turn: Turn) -> ToolMessage:
         """Returns what the model is told."""
         if not turn.results or not turn.results[0].success:
             return self._told(told(turn), "error")
         blocks = [_block(block) for block in turn.results[0].content]
         return self._told(told(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success")
-
-    def refuse(self, refused: DecisionRefused) -> ToolMessage:
-        """Returns the refusal of a call for the model, or raises that of a decision for the application."""
-        if refused.code not in _FOR_THE_MODEL:
-            raise ToolException(str(refused)) from refused
-        return self._told(str(refused), "error")
 
     def _told(self, content: Any, status: Any) -> ToolMessage:
         return ToolMessage(content=content, name=self._name, tool_call_id=self._id, status=status)
