@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
 from toolwire.permission.approval import DecisionRefused
@@ -49,18 +49,18 @@ class _Tool(StructuredTool):
     """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
-        assert self.func is not None  # noqa: S101
+        assert self.func is not None
         return self.func(**kwargs)
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
-        assert self.coroutine is not None  # noqa: S101
+        assert self.coroutine is not None
         return await self.coroutine(**kwargs)
 
 
 def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
     name = function["name"]
 
-    def run(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+    def run(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
         session = sessions.of(_conversation(toolwire_runtime))
 
         async def block(method: str, *given: Any, **options: Any) -> Turn:
@@ -73,7 +73,7 @@ def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
             return ended.value
         raise AssertionError
 
-    async def arun(toolwire_runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+    async def arun(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
         session = await asyncio.to_thread(sessions.of, _conversation(toolwire_runtime))
 
         async def wait(method: str, *given: Any, **options: Any) -> Turn:
@@ -85,17 +85,17 @@ def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
     return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
 
 
-def _conversation(runtime: ToolRuntime) -> str:
+def _conversation(runtime: ToolRuntime[Any, Any]) -> str:
     thread = runtime.config.get("configurable", {}).get("thread_id")
     first = next((message.id for message in _messages(runtime)), None)
     return str(thread or first or new_id("c"))
 
 
-def _messages(runtime: ToolRuntime) -> list[Any]:
+def _messages(runtime: ToolRuntime[Any, Any]) -> list[Any]:
+    """Returns the messages of a state: a graph's own may be a mapping, an object or the messages alone."""
     state: Any = runtime.state
-    if isinstance(state, Mapping):
-        state = state.get("messages")
-    return list(state if isinstance(state, list) else getattr(state, "messages", None) or ())
+    found = cast("Any", state).get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
+    return found if isinstance(found, list) else []
 
 
 def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
@@ -103,19 +103,21 @@ def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
 
     It keeps refused decisions too, and gives them again: those that came after them count.
     """
-    assert turn.suspended is not None  # noqa: S101
+    assert turn.suspended is not None
     try:
-        return interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+        given: Any = interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
     except GraphInterrupt:
         if refused is None:
             raise
         raise ToolException(str(refused)) from refused
+    # A value of another kind is refused as text that is no decision.
+    return cast("Any", given) if isinstance(given, str | list | Mapping) else repr(given)
 
 
 class _Call:
     """One call of the model in its conversation."""
 
-    def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> None:
         self._name, self._arguments, self._runtime = name, arguments, runtime
         self._id = runtime.tool_call_id or ""
 
