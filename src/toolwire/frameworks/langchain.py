@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import copy_context
 from typing import Any, cast
 
 from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
@@ -95,7 +96,7 @@ def _messages(runtime: ToolRuntime[Any, Any]) -> list[Any]:
     """Returns the messages of a state: a graph's own may be a mapping, an object or the messages alone."""
     state: Any = runtime.state
     found = cast("Any", state).get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
-    return found if isinstance(found, list) else []
+    return cast("list[Any]", found) if isinstance(found, list) else []
 
 
 def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
@@ -119,7 +120,7 @@ class _Call:
 
     def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> None:
         self._name, self._arguments, self._runtime = name, arguments, runtime
-        self._id = runtime.tool_call_id or ""
+        self._id, self._context = runtime.tool_call_id or "", copy_context()
 
     async def take(self, do: Callable[..., Awaitable[Turn]]) -> ToolMessage:
         """Runs the call by `do`, which runs a method of the session, and returns what the model is told."""
@@ -156,7 +157,8 @@ class _Call:
     def _tell(self, event: ToolEvent) -> None:
         """Streams the chunks of the running tool."""
         if event.type == "TOOL_CHUNK":
-            self._runtime.stream_writer({"tool_call_id": self._id, **event.to_dict()})
+            chunk = {"tool_call_id": self._id, **event.to_dict()}
+            self._context.copy().run(self._runtime.stream_writer, chunk)
 
     def _answer(self, turn: Turn) -> ToolMessage:
         """Returns what the model is told."""
