@@ -17,6 +17,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, interrupt
+from pydantic import Field
 
 from toolwire import CallContext, ConfigurationError, Store, ToolRegistry, ToolSpec
 from toolwire.frameworks.langchain import langchain_tools
@@ -26,7 +27,7 @@ class Script(BaseChatModel):
     """A model that makes these calls, one message each, and then says that it is done."""
 
     left: list[list[dict[str, Any]]]
-    told: list[ToolMessage] = []
+    told: list[ToolMessage] = Field(default_factory=list[ToolMessage])
     """What the model was told, of the last request."""
 
     @property
