@@ -1,7 +1,7 @@
 """A process that goes on with a thread of LangGraph and may die on the way: `URL FOLDER DIES_AT`.
 
 `FOLDER` has the checkpoints, `graph.db`, and the decisions, `decisions.json`. DIES_AT is `effect` (after the payment
-and before its record), `save` (after the record, before LangGraph has saved the next message), or `never`.
+and before its record), or `save` (after the record, before LangGraph has the next message).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
+from pydantic import Field
 
 from toolwire import Store, ToolRegistry
 from toolwire.frameworks.langchain import langchain_tools
@@ -29,7 +30,8 @@ THREAD: Any = {"configurable": {"thread_id": "c-1"}}
 class PaysOnce(BaseChatModel):
     """A model that pays, and then says that it is done."""
 
-    dies_at: str
+    dies_at: str = ""
+    arguments: dict[str, Any] = Field(default_factory=lambda: {"amount": 5})
 
     @property
     def _llm_type(self) -> str:
@@ -39,15 +41,15 @@ class PaysOnce(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *given: Any, **options: Any) -> ChatResult:  # noqa: ARG002
-        made: Any = [{"name": "pay", "args": {"amount": 5}, "id": "call_1"}]
+        made: Any = [{"name": "pay", "args": self.arguments, "id": "call_1"}]
         is_first = len(messages) == 1
         if not is_first and self.dies_at == "save":
             os.kill(os.getpid(), signal.SIGKILL)
-        said = AIMessage(made[0]["name"], tool_calls=made) if is_first else AIMessage("done")
+        said = AIMessage("", tool_calls=made) if is_first else AIMessage(f"done: {messages[-1].text}")
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
-def run(store: Store, folder: Path, given: Any, dies_at: str = "never") -> Any:
+def run(store: Store, folder: Path, given: Any, dies_at: str = "") -> Any:
     """Runs the agent of the thread, as a process that has just started would make it."""
 
     def pay(amount: int) -> str:
@@ -65,7 +67,7 @@ def run(store: Store, folder: Path, given: Any, dies_at: str = "never") -> Any:
         return create_agent(PaysOnce(dies_at=dies_at), tools, checkpointer=saver).invoke(given, THREAD)
 
 
-def resume(store: Store, folder: Path, dies_at: str = "never") -> Any:
+def resume(store: Store, folder: Path, dies_at: str = "") -> Any:
     """Goes on with the saved decisions."""
     return run(store, folder, Command(resume=json.loads((folder / "decisions.json").read_text())), dies_at)
 
