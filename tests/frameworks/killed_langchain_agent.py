@@ -37,10 +37,10 @@ class PaysOnce(BaseChatModel):
     def _llm_type(self) -> str:
         return "pays-once"
 
-    def bind_tools(self, tools: Any, **options: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self
 
-    def _generate(self, messages: list[BaseMessage], *given: Any, **options: Any) -> ChatResult:  # noqa: ARG002
+    def _generate(self, messages: list[BaseMessage], *given: Any, **options: Any) -> ChatResult:
         made: Any = [{"name": "pay", "args": self.arguments, "id": "call_1"}]
         is_first = len(messages) == 1
         if not is_first and self.dies_at == "save":
