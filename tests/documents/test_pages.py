@@ -22,6 +22,7 @@ OWN = {
     "docs/fleet_engines.md": "test_fleet_page.py",
     "docs/fleet_running.md": "test_fleet_page.py",
     "docs/openai_agents.md": "test_openai_agents_page.py",
+    "docs/langchain.md": "test_langchain_page.py",
     "docs/pydantic_ai.md": "test_pydantic_ai_page.py",
     "docs/limitations/sandbox.md": "test_sandbox_page.py",
     "docs/observers.md": "test_observers_page.py",

@@ -1,0 +1,182 @@
+"""`langchain_tools`: toolwire's tools inside agents of LangChain and graphs of LangGraph."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import copy_context
+from typing import Any, cast
+
+from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
+from toolwire.permission.approval import DecisionRefused
+from toolwire.runtime.extras import packages_of
+from toolwire.runtime.identity import new_id
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.blocks import ContentBlock, block_for_model
+from toolwire.vocabulary.call_events import ToolEvent
+
+with packages_of("langchain", "langchain_tools"):
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.tools import StructuredTool, ToolException
+    from langgraph.errors import GraphInterrupt
+    from langgraph.prebuilt import ToolRuntime
+    from langgraph.types import interrupt
+
+_FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
+"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
+
+
+def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
+    """Returns the tools for `create_agent`, or for a `ToolNode` of a graph. Each call runs once, in any process.
+
+    A call that waits for people is an `interrupt` of the graph, whose value has its `requests` (`id`, `kind`, `tool`,
+    `arguments` and the `text` to show). `Command(resume=decisions)` takes the decisions as `Session.resume` does.
+    Each `thread_id` is one conversation of the store. Without one, the first message of the state names it. Chunks of a
+    running tool go to `stream_mode="custom"`, as `ToolEvent.to_dict` and with the `tool_call_id`.
+
+    `tools` and `store` are what `Session` takes, and `options` are its options.
+
+    Raises:
+        ConfigurationError: As `Session`, there is no store, or LangGraph has the option itself.
+    """
+    sessions = Sessions(tools, store, options)
+    described = sessions.of(new_id("c")).request_tools
+    return [_tool(sessions, one["function"]) for one in described]
+
+
+class _Tool(StructuredTool):
+    """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
+
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
+        assert self.func is not None
+        return self.func(**kwargs)
+
+    async def _arun(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
+        assert self.coroutine is not None
+        return await self.coroutine(**kwargs)
+
+
+def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
+    name = function["name"]
+
+    def run(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
+        session = sessions.of(_conversation(toolwire_runtime))
+
+        async def block(method: str, *given: Any, **options: Any) -> Turn:
+            return getattr(session, f"run_{method}")(*given, **options)
+
+        try:
+            # It never waits: `block` has blocked.
+            _Call(name, arguments, toolwire_runtime).take(block).send(None)
+        except StopIteration as ended:
+            return ended.value
+        raise AssertionError
+
+    async def arun(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
+        session = await asyncio.to_thread(sessions.of, _conversation(toolwire_runtime))
+
+        async def wait(method: str, *given: Any, **options: Any) -> Turn:
+            return await unless_cancelled(session, getattr(session, method)(*given, **options))
+
+        return await _Call(name, arguments, toolwire_runtime).take(wait)
+
+    description, schema = function.get("description", ""), function["parameters"]
+    return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
+
+
+def _conversation(runtime: ToolRuntime[Any, Any]) -> str:
+    thread = runtime.config.get("configurable", {}).get("thread_id")
+    first = next((message.id for message in _messages(runtime)), None)
+    return str(thread or first or new_id("c"))
+
+
+def _messages(runtime: ToolRuntime[Any, Any]) -> list[Any]:
+    """Returns the messages of a state: a graph's own may be a mapping, an object or the messages alone."""
+    state: Any = runtime.state
+    found = cast("Any", state).get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
+    return cast("list[Any]", found) if isinstance(found, list) else []
+
+
+def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
+    """Returns the next decisions that the graph was resumed with. Without more of them the graph stops here.
+
+    It keeps refused decisions too, and gives them again: those that came after them count.
+    """
+    assert turn.suspended is not None
+    try:
+        given: Any = interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+    except GraphInterrupt:
+        if refused is None:
+            raise
+        raise ToolException(str(refused)) from refused
+    # A value of another kind is refused as text that is no decision.
+    return cast("Any", given) if isinstance(given, str | list | Mapping) else repr(given)
+
+
+class _Call:
+    """One call of the model in its conversation."""
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> None:
+        self._name, self._arguments, self._runtime = name, arguments, runtime
+        self._id, self._context = runtime.tool_call_id or "", copy_context()
+
+    async def take(self, do: Callable[..., Awaitable[Turn]]) -> ToolMessage:
+        """Runs the call by `do`, which runs a method of the session, and returns what the model is told."""
+        try:
+            called = message_of(self._id, self._name, self._arguments)
+            return self._answer(await self._decided(do, await do("turn", called, key=self._key, events=self._tell)))
+        except DecisionRefused as refused:
+            if refused.code not in _FOR_THE_MODEL:
+                raise ToolException(str(refused)) from refused
+            return self._told(str(refused), "error")
+
+    async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
+        refused: DecisionRefused | None = None
+        while turn.suspended is not None:
+            decisions = _decisions(turn, refused)
+            try:
+                turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
+            except DecisionRefused as error:
+                if error.code in _FOR_THE_MODEL:
+                    raise
+                refused = error
+        return turn
+
+    @property
+    def _key(self) -> str:
+        """The key of its turn. Some servers give one id to several calls; no two messages of a thread have one id."""
+        made = (
+            message.id
+            for message in reversed(_messages(self._runtime))
+            if isinstance(message, AIMessage) and any(call["id"] == self._id for call in message.tool_calls)
+        )
+        return hashlib.sha256(json.dumps([self._id, next(made, None)]).encode()).hexdigest()
+
+    def _tell(self, event: ToolEvent) -> None:
+        """Streams the chunks of the running tool."""
+        if event.type == "TOOL_CHUNK":
+            chunk = {"tool_call_id": self._id, **event.to_dict()}
+            self._context.copy().run(self._runtime.stream_writer, chunk)
+
+    def _answer(self, turn: Turn) -> ToolMessage:
+        """Returns what the model is told."""
+        if not turn.results or not turn.results[0].success:
+            return self._told(told(turn), "error")
+        blocks = [_block(block) for block in turn.results[0].content]
+        return self._told(told(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success")
+
+    def _told(self, content: Any, status: Any) -> ToolMessage:
+        return ToolMessage(content=content, name=self._name, tool_call_id=self._id, status=status)
+
+
+def _block(block: ContentBlock) -> dict[str, Any]:
+    """Returns a block as LangChain's. Its messages of tools take a sound as a file alone."""
+    shown: Any = block_for_model(block)
+    if shown["type"] == "text":
+        return shown
+    source, kind = shown["source"], "image" if shown["type"] == "image" else "file"
+    if source["type"] == "url":
+        return {"type": kind, "url": source["url"]}
+    return {"type": kind, "base64": source["data"], "mime_type": source["media_type"]}
