@@ -13,7 +13,7 @@ from fastmcp.utilities.openapi import HTTPRoute, parse_openapi_to_http_routes
 from pydantic import ValidationError
 
 from toolwire.definition.naming import program_parameter
-from toolwire.openapi.document import Document
+from toolwire.openapi.api_document import ApiDocument
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 OPERATIONS_LIMIT = 2_000
@@ -81,7 +81,7 @@ def _list_of(holder: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def choose_operations(
-    document: Document, include: Iterable[str] | None, exclude: Iterable[str] | None
+    document: ApiDocument, include: Iterable[str] | None, exclude: Iterable[str] | None
 ) -> list[Operation]:
     """Returns the operations that are wanted, under names of which no two are the same.
 
@@ -121,7 +121,7 @@ def _matches(operation: Operation, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(operation.name, each) or fnmatchcase(operation.title, each) for each in patterns)
 
 
-def _list_operations(document: Document) -> list[Operation]:
+def _list_operations(document: ApiDocument) -> list[Operation]:
     found: list[Operation] = []
     names: dict[str, int] = {}
     for path, item in cast("dict[str, Any]", document.content.get("paths", {})).items():
@@ -164,7 +164,7 @@ def _free_name(wanted: str, names: dict[str, int]) -> str:
     return name
 
 
-def parse_operations(document: Document, operations: Iterable[Operation]) -> list[tuple[Operation, HTTPRoute]]:
+def parse_operations(document: ApiDocument, operations: Iterable[Operation]) -> list[tuple[Operation, HTTPRoute]]:
     """Returns the operations with their routes. A warning names each one that cannot become a tool.
 
     Raises:
@@ -187,7 +187,7 @@ def parse_operations(document: Document, operations: Iterable[Operation]) -> lis
     return found
 
 
-def _prepare_body(document: Document, operation: Operation) -> bool:
+def _prepare_body(document: ApiDocument, operation: Operation) -> bool:
     """Leaves only the content type of the body that is sent. False, with a warning, if none can be.
 
     Bodies that are not needed and cannot be made of arguments are left out.
@@ -199,7 +199,7 @@ def _prepare_body(document: Document, operation: Operation) -> bool:
     kinds = cast("dict[str, Any]", content)
     best = next((kind for form in _BODIES for kind in kinds if form.fullmatch(kind)), None)
     if best is not None:
-        media = kinds[best] if isinstance(kinds[best], dict) else {}
+        media = cast("dict[str, Any]", kinds[best] if isinstance(kinds[best], dict) else {})
         is_text = best.lower().startswith("text/") and _JSON.fullmatch(best) is None
         media.setdefault("schema", {"type": "string"} if is_text else {})
         body["content"] = {"application/json" if best.endswith("*") and not is_text else best: media}
@@ -240,12 +240,16 @@ def _drop_read_only(root: object) -> None:
             properties = members.get("properties")
             if isinstance(properties, dict):
                 named = cast("dict[str, Any]", properties)
-                gone = [name for name, one in named.items() if isinstance(one, dict) and one.get("readOnly") is True]
+                gone = [name for name, schema in named.items() if _is_read_only(schema)]
                 for name in gone:
                     del named[name]
                 if gone and isinstance(members.get("required"), list):
                     members["required"] = [name for name in members["required"] if name not in gone]
             stack += members.values()
+
+
+def _is_read_only(schema: object) -> bool:
+    return isinstance(schema, dict) and cast("dict[str, object]", schema).get("readOnly") is True
 
 
 def _reason(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 from urllib.parse import unquote
 
-from toolwire.openapi.document import REFERENCE_DATA, Document
+from toolwire.openapi.api_document import REFERENCE_DATA, ApiDocument
 from toolwire.vocabulary.errors import DefinitionError
 
 _PLAIN = re.compile(r"#/components/(?:schemas|parameters|requestBodies)/[A-Za-z0-9._-]+")
@@ -30,7 +30,7 @@ Place = tuple[str, ...]
 """The keys that lead to a value."""
 
 
-def resolve_references(document: Document) -> None:
+def resolve_references(document: ApiDocument) -> None:
     """Checks each `$ref`, and changes those that the parser cannot follow to others with the same target.
 
     Raises:

@@ -14,12 +14,12 @@ from fastmcp.utilities.openapi import HTTPRoute
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Permission, Tool
-from toolwire.openapi.answers import result_of
+from toolwire.openapi.api_results import result_of
 from toolwire.openapi.arguments import DIRECTOR, Place, WrongArgument, content_type_of, places_of, written
-from toolwire.openapi.document import read_document
+from toolwire.openapi.api_document import read_document
 from toolwire.openapi.operations import Operation, choose_operations, parse_operations
 from toolwire.openapi.references import resolve_references
-from toolwire.openapi.sending import (
+from toolwire.openapi.api_server import (
     ANSWER_LIMIT_BYTES,
     AnswerTooLong,
     Headers,
@@ -202,13 +202,13 @@ def _definition(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
 
 
-def _with_default_in_words(schema: Any) -> Any:
+def _with_default_in_words(schema: object) -> object:
     """Returns the schema with its default in its description.
 
     The server fills defaults in. Sent by us, they would overwrite what a PATCH leaves alone.
     """
     if not isinstance(schema, dict) or "default" not in schema:
-        return schema
+        return cast("object", schema)
     node = cast("dict[str, Any]", schema)
     default = json.dumps(node.pop("default"), ensure_ascii=False)
     words = f"{str(node.get('description', '')).rstrip()} (default: {default})".strip()

@@ -13,7 +13,7 @@ from toolwire.invocation.middleware.retry import Retry
 from toolwire.runtime.extras import packages_of
 
 if TYPE_CHECKING:
-    from toolwire.openapi.sending import HeaderValue
+    from toolwire.openapi.api_server import HeaderValue
 
 
 def openapi_entries(

@@ -20,7 +20,7 @@ import httpx2
 from toolwire.builtin.web.addresses import NOT_AN_ADDRESS, why_not
 from toolwire.builtin.web.guard import GuardedTransport
 from toolwire.builtin.web.refusals import Blocked, FetchFailed
-from toolwire.openapi.document import Document
+from toolwire.openapi.api_document import ApiDocument
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, ConfigurationError, ToolwireError
 
@@ -58,7 +58,7 @@ class NotPublic(ToolwireError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """The answer to one request."""
 
     status: int
@@ -109,11 +109,12 @@ class Headers:
         """Returns the headers of one call. `state` has the values of `state_keys`."""
         found: dict[str, str] = {}
         for name, value in self._values.items():
-            if isinstance(value, str):
-                found[name] = _STATE_KEY.sub(lambda match: state[match[1]], value)
-            else:
-                given = value(context)
-                found[name] = await given if isawaitable(given) else cast("str", given)
+            given = _STATE_KEY.sub(lambda match: state[match[1]], value) if isinstance(value, str) else value(context)
+            text = cast("object", await given if isawaitable(given) else given)
+            # The text is not told: it may be a token, and a model reads this.
+            if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+                raise ConfigurationError(f"the owner's header {name!r} must be one line of ASCII text")
+            found[name] = text
         return found
 
 
@@ -126,7 +127,7 @@ class Server:
     open_client: Callable[[], AbstractAsyncContextManager[httpx2.AsyncClient]] = field(repr=False)
     """Returns the client of one request."""
 
-    async def send(self, request: httpx2.Request, headers: Mapping[str, str]) -> Answer:
+    async def send(self, request: httpx2.Request, headers: Mapping[str, str]) -> HttpAnswer:
         """Sends a request and reads the answer. Redirects are not followed: a token must not leave.
 
         Raises:
@@ -151,7 +152,7 @@ class Server:
             raise CallNotAnswered(f"no whole answer came within {REQUEST_TIMEOUT_S:g} seconds") from error
         except _LOST as error:
             raise CallNotAnswered(f"the connection was lost: {error or type(error).__name__}") from error
-        return Answer(status=answer.status_code, reason=answer.reason_phrase, headers=answer.headers, body=body)
+        return HttpAnswer(status=answer.status_code, reason=answer.reason_phrase, headers=answer.headers, body=body)
 
 
 def _with_defaults(client: httpx2.AsyncClient, request: httpx2.Request, headers: Mapping[str, str]) -> httpx2.Request:
@@ -184,7 +185,7 @@ async def _read(answer: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def find_server(document: Document, client: object) -> Server:
+def find_server(document: ApiDocument, client: object) -> Server:
     """Returns the server of a document: that of the client, else the first one that the document names.
 
     Raises:
@@ -210,7 +211,7 @@ def find_server(document: Document, client: object) -> Server:
     )
 
 
-def _first_server(document: Document) -> httpx2.URL:
+def _first_server(document: ApiDocument) -> httpx2.URL:
     servers = document.content.get("servers")
     first = cast("list[Any]", servers)[0] if isinstance(servers, list) and servers else {"url": "/"}
     server = cast("dict[str, Any]", first) if isinstance(first, dict) else {}
@@ -233,7 +234,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
     return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
 
 
-def _refuse_private(document: Document, host: str) -> None:
+def _refuse_private(document: ApiDocument, host: str) -> None:
     """Refuses a host that is private by its name. Others are checked when they are resolved, at each connection."""
     name = host.lower().rstrip(".")
     why = "loopback" if name == "localhost" or name.endswith(".localhost") else why_not(host.strip("[]"))
@@ -270,7 +271,7 @@ class _OwnersClient:
         return httpx2.AsyncClient(verify=self._tls, timeout=REQUEST_TIMEOUT_S)
 
 
-def warn_of_other_servers(document: Document, places: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+def warn_of_other_servers(document: ApiDocument, places: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """Warns of servers of single paths or operations, which are not followed."""
     for place, holder in places:
         servers = holder.get("servers")

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any, NoReturn
 
-from toolwire.openapi.sending import Answer
+from toolwire.openapi.api_server import HttpAnswer
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text
@@ -17,7 +17,7 @@ limit."""
 _TEXT_TYPES = ("application/xml", "application/javascript", "application/yaml", "application/x-www-form-urlencoded")
 
 
-def result_of(answer: Answer, title: str, *, is_read: bool, limit_bytes: int | None) -> ToolResult:
+def result_of(answer: HttpAnswer, title: str, *, is_read: bool, limit_bytes: int | None) -> ToolResult:
     """Returns the result. `title` is the operation, `limit_bytes` the maximum of an error's body."""
     if not 200 <= answer.status < 300:
         return _failure(answer, title, is_read=is_read, limit_bytes=limit_bytes or ERROR_LIMIT_BYTES)
@@ -35,11 +35,11 @@ def result_of(answer: Answer, title: str, *, is_read: bool, limit_bytes: int | N
     return ToolResult(True, _data(answer, kind))
 
 
-def _content_type(answer: Answer) -> str:
+def _content_type(answer: HttpAnswer) -> str:
     return answer.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _data(answer: Answer, kind: str) -> Any:
+def _data(answer: HttpAnswer, kind: str) -> Any:
     """Returns JSON as data, a text as it is, and a line for other bytes."""
     if kind in ("application/json", "text/json", "") or kind.endswith("+json"):
         try:
@@ -55,11 +55,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _line(answer: Answer, kind: str) -> str:
+def _line(answer: HttpAnswer, kind: str) -> str:
     return f"[{kind[:100]}, {len(answer.body):,} bytes]"
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: HttpAnswer) -> str:
     charset = answer.headers.get("content-type", "").lower().partition("charset=")[2].partition(";")[0].strip("\"' ")
     try:
         return answer.body.decode(charset or "utf-8", "replace")
@@ -67,7 +67,7 @@ def _text(answer: Answer) -> str:
         return answer.body.decode("utf-8", "replace")
 
 
-def _failure(answer: Answer, title: str, *, is_read: bool, limit_bytes: int) -> ToolResult:
+def _failure(answer: HttpAnswer, title: str, *, is_read: bool, limit_bytes: int) -> ToolResult:
     """Returns the failure for a status. A text follows it, with the whole answer or its beginning."""
     kind = _content_type(answer)
     told = _text(answer) if kind.startswith("text/") or "json" in kind or "xml" in kind else ""

@@ -27,7 +27,7 @@ REFERENCE_DATA = frozenset({"example", "examples", "default", "enum", "const"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class ApiDocument:
     """A document that says that it is OpenAPI 3."""
 
     content: dict[str, Any]
@@ -38,7 +38,7 @@ class Document:
     """The URL that the owner wrote; None for a dict or a file."""
 
 
-def read_document(source: object) -> Document:
+def read_document(source: object) -> ApiDocument:
     """Reads a document from a dict, the path of a JSON or YAML file, or an http(s) URL. Blocks while it is fetched.
 
     Raises:
@@ -59,7 +59,7 @@ def read_document(source: object) -> Document:
         raise ConfigurationError(
             f"register_openapi({source!r:.80}): give an OpenAPI document as a dict, a path or an http(s) URL"
         )
-    return Document(content=_check(_in_json_types(content, label), label), label=label, url=url)
+    return ApiDocument(content=_check(_in_json_types(content, label), label), label=label, url=url)
 
 
 def _read_file(path: Path, label: str) -> bytes:
