@@ -20,6 +20,8 @@ OPERATIONS_LIMIT = 2_000
 """Maximum operations of a document that become tools. GitHub's has 1,000; no model can choose among more."""
 NAME_CHARS = 64
 """Maximum characters of a tool's name, the most that providers accept."""
+SHOWN_NAMES = 5
+"""Numbered names that a warning shows. Some documents name each operation twice."""
 METHODS = ("get", "head", "put", "delete", "post", "patch")
 """The methods of operations that become tools. OPTIONS and TRACE are about the connection."""
 
@@ -123,7 +125,7 @@ def _matches(operation: Operation, patterns: Iterable[str]) -> bool:
 
 def _list_operations(document: ApiDocument) -> list[Operation]:
     found: list[Operation] = []
-    names: dict[str, int] = {}
+    names, renamed = dict[str, int](), list[str]()
     for path, item in cast("dict[str, Any]", document.content.get("paths", {})).items():
         for method, content in item.items() if path.startswith("/") else ():
             if method not in METHODS or content is None:
@@ -133,12 +135,14 @@ def _list_operations(document: ApiDocument) -> list[Operation]:
             operation = cast("dict[str, Any]", content)
             wanted = _name_of(operation.get("operationId"), method, path)
             name = _free_name(wanted, names)
-            if name != wanted:
-                _LOG.warning(
-                    "%s: another operation has the name %r already: %s %s becomes %r",
-                    *(document.label, wanted, method.upper(), path, name),
-                )
+            renamed += [f"{method.upper()} {path} is {name!r}"] if name != wanted else []
             found.append(Operation(name=name, method=method.upper(), path=path, content=operation, item=item))
+    if renamed:
+        more = f", and {len(renamed) - SHOWN_NAMES} more" if len(renamed) > SHOWN_NAMES else ""
+        _LOG.warning(
+            "%s: names of operations occur twice and have a number: %s%s",
+            *(document.label, ", ".join(renamed[:SHOWN_NAMES]), more),
+        )
     return found
 
 

@@ -64,9 +64,9 @@ def tools_of_document(
         DefinitionError: It is not an OpenAPI 3 document, or it is broken.
     """
     document, given = read_document(source), Headers(headers)
-    operations = choose_operations(document, include, exclude)
     server = find_server(document, client)
     resolve_references(document)
+    operations = choose_operations(document, include, exclude)
     for each in operations:
         warn_of_other_servers(document, [(f"paths.{each.path}", each.item), (each.title, each.content)])
     found: list[Tool] = []
