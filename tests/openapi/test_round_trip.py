@@ -195,7 +195,11 @@ def test_references_of_all_kinds_are_followed(echo: tuple[Echo, str]) -> None:
     given["paths"]["/x"] = {"$ref": "#/components/pathItems/X"}
     shared["pathItems"]["X"]["post"]["requestBody"] = {"$ref": "#/components/requestBodies/New"}
     registry = ToolRegistry()
-    registry.register_openapi(given, client=client_of(echo[1]), include=["POST *"], permission="auto")
-    got = registry.invoke("post_x", {"page": 2, "n": "text"}).data
+    assert registry.register_openapi(given, client=client_of(echo[1]), include=["POST *"], permission="auto") == [
+        "post_x"
+    ]
+    result = registry.invoke("post_x", {"page": 2, "n": "text"})
+    assert result.success, (result.text, registry.get_tool("post_x").input_schema)
+    got = result.data
     assert (got["query"], json.loads(got["body"])) == ([["page", "2"]], {"n": "text"})
     assert registry.invoke("post_x", {"page": "two", "n": {}}).failure.data["problems"][0]["path"] == "page"

@@ -149,7 +149,7 @@ def _list_operations(document: ApiDocument) -> list[Operation]:
 def _name_of(operation_id: object, method: str, path: str) -> str:
     """Returns a name that programs can write: that of the operation, else the method and the path."""
     given = operation_id if isinstance(operation_id, str) else ""
-    for text in (given, f"{method}_{path}"):
+    for text in (given, re.sub(r"[\W_]+", "_", f"{method}_{path}")):
         words = re.sub(r"\W+", "_", text).strip("_")[:NAME_CHARS].strip("_")
         if words:
             return program_parameter(words)[:NAME_CHARS]
