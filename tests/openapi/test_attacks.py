@@ -93,11 +93,11 @@ def test_a_redirect_takes_no_token_along() -> None:
 
 
 def test_a_redirect_of_the_document_is_not_followed() -> None:
-    with serving(Echo(lambda _: (302, {"location": "http://127.0.0.1:1/openapi.json"}, b""))) as at:
-        with pytest.raises(
-            ConfigurationError, match="is somewhere else: give the URL 'http://127.0.0.1:1/openapi.json'"
-        ):
-            register(f"{at}/openapi.json")
+    with (
+        serving(Echo(lambda _: (302, {"location": "http://127.0.0.1:1/openapi.json"}, b""))) as at,
+        pytest.raises(ConfigurationError, match="is somewhere else: give the URL 'http://127.0.0.1:1/openapi.json'"),
+    ):
+        register(f"{at}/openapi.json")
 
 
 def test_ten_thousand_operations_are_too_many() -> None:

@@ -175,7 +175,9 @@ def test_a_form_of_parts_has_a_field_for_each_item(echo: tuple[Echo, str]) -> No
 def test_one_name_in_two_places_is_two_arguments(echo: tuple[Echo, str]) -> None:
     schema = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
     operation = {
-        **{"path": "/x/{id}", "method": "put", "requestBody": body(schema)},
+        "path": "/x/{id}",
+        "method": "put",
+        "requestBody": body(schema),
         "parameters": [parameter("id", "path"), parameter("id", "query")],
     }
     got = send(echo[1], operation, {"id__path": "1", "id__query": "2", "id": "3"})

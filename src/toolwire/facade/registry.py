@@ -233,7 +233,15 @@ class ToolRegistry(Settings, OldRegistryNames):
         from toolwire.facade.tools.openapi_entries import openapi_entries
 
         parts = self._parts
-        entries = openapi_entries(document, client, headers, include=include, exclude=exclude, permission=permission)
+        entries = openapi_entries(
+            document,
+            client,
+            headers,
+            include=include,
+            exclude=exclude,
+            permission=permission,
+            error_limit_bytes=parts.scope.result_limit_bytes,
+        )
         refuse_wrong_rules(parts.scope.policy, entries, is_whole=False)
         parts.scope.catalogue.add_all(entries)
         return [entry.name for entry in entries]

@@ -11,18 +11,17 @@ from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.cuts import cut_text
 
-ERROR_LIMIT_BYTES = 32 * 1024
-"""Maximum bytes of an error's body in a call without a limit for results, such as one of a program: 32 KiB, the usual
-limit."""
+_OWN_HEADERS = ("connection", "keep-alive", "set-cookie", "transfer-encoding")
+"""Headers that are for the client, not for the reader of an answer."""
 _TEXT_TYPES = ("application/xml", "application/javascript", "application/yaml", "application/x-www-form-urlencoded")
 
 
-def result_of(answer: HttpAnswer, title: str, *, is_read: bool, limit_bytes: int | None) -> ToolResult:
-    """Returns the result. `title` is the operation, `limit_bytes` the maximum of an error's body."""
+def result_of(answer: HttpAnswer, title: str, *, is_read: bool, error_limit_bytes: int) -> ToolResult:
+    """Returns the result. `title` is the operation, `error_limit_bytes` the maximum of an error's body."""
     if not 200 <= answer.status < 300:
-        return _failure(answer, title, is_read=is_read, limit_bytes=limit_bytes or ERROR_LIMIT_BYTES)
+        return _failure(answer, title, is_read=is_read, limit_bytes=error_limit_bytes)
     if title.startswith("HEAD "):
-        headers = {name: value for name, value in answer.headers.items() if name.lower() != "set-cookie"}
+        headers = {name: value for name, value in answer.headers.items() if name.lower() not in _OWN_HEADERS}
         return ToolResult(True, {"status": answer.status, "headers": headers})
     kind = _content_type(answer)
     if not answer.body:

@@ -14,11 +14,8 @@ from fastmcp.utilities.openapi import HTTPRoute
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Permission, Tool
-from toolwire.openapi.api_results import result_of
-from toolwire.openapi.arguments import DIRECTOR, Place, WrongArgument, content_type_of, places_of, written
 from toolwire.openapi.api_document import read_document
-from toolwire.openapi.operations import Operation, choose_operations, parse_operations
-from toolwire.openapi.references import resolve_references
+from toolwire.openapi.api_results import result_of
 from toolwire.openapi.api_server import (
     ANSWER_LIMIT_BYTES,
     AnswerTooLong,
@@ -29,6 +26,9 @@ from toolwire.openapi.api_server import (
     find_server,
     warn_of_other_servers,
 )
+from toolwire.openapi.arguments import DIRECTOR, Place, WrongArgument, content_type_of, places_of, written
+from toolwire.openapi.operations import Operation, choose_operations, parse_operations
+from toolwire.openapi.references import resolve_references
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency
 from toolwire.vocabulary.errors import CallNotAnswered, DefinitionError
@@ -56,8 +56,11 @@ def tools_of_document(
     include: Iterable[str] | None = None,
     exclude: Iterable[str] | None = None,
     permission: Permission | None = None,
+    error_limit_bytes: int,
 ) -> list[Tool]:
     """Returns a tool for each wanted operation of a document. See `ToolRegistry.register_openapi`.
+
+    `error_limit_bytes` is the maximum of an error's body in its message.
 
     Raises:
         ConfigurationError: An argument cannot be used, or the document cannot be read.
@@ -73,7 +76,7 @@ def tools_of_document(
     for operation, route in parse_operations(document, operations):
         declared = operation.declared_parameters(document.content)
         try:
-            found.append(_tool(_Parts(operation, route, declared, server, given), permission))
+            found.append(_tool(_Parts(operation, route, declared, server, given, error_limit_bytes), permission))
         except DefinitionError as error:
             _LOG.warning("%s: %s is left out: %s", document.label, operation.title, error)
     return found
@@ -88,6 +91,7 @@ class _Parts:
     declared: list[dict[str, Any]]
     server: Server
     headers: Headers
+    error_limit_bytes: int
 
 
 def _tool(parts: _Parts, permission: Permission | None) -> Tool:
@@ -237,8 +241,7 @@ def _function(parts: _Parts, places: Mapping[str, Place], key: str) -> Callable[
             if not is_read:
                 raise
             return ToolResult.failed("unavailable", f"{operation.title}: {error}.", exception=error)
-        limit_bytes = None if context.scope is None else context.scope.result_limit_bytes
-        return result_of(answer, operation.title, is_read=is_read, limit_bytes=limit_bytes)
+        return result_of(answer, operation.title, is_read=is_read, error_limit_bytes=parts.error_limit_bytes)
 
     return call
 

@@ -10,6 +10,7 @@ from toolwire.definition.tool import Permission
 from toolwire.facade.tools.intake import entries_of
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.invocation.middleware.retry import Retry
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.runtime.extras import packages_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def openapi_entries(
     include: Iterable[str] | None,
     exclude: Iterable[str] | None,
     permission: Permission | None,
+    error_limit_bytes: int | None,
 ) -> list[Entry]:
     """Returns an entry for each wanted operation. Its calls are repeated as `Retry` does by default.
 
@@ -35,7 +37,13 @@ def openapi_entries(
     with packages_of("openapi", "register_openapi"):
         from toolwire.openapi.tools import tools_of_document
     tools = tools_of_document(
-        document, client=client, headers=headers, include=include, exclude=exclude, permission=permission
+        document,
+        client=client,
+        headers=headers,
+        include=include,
+        exclude=exclude,
+        permission=permission,
+        error_limit_bytes=error_limit_bytes or RESULT_LIMIT_BYTES,
     )
     retry = Retry()
     return [entry for tool in tools for entry in entries_of(ToolSpec(tool), middleware=(retry,))]
