@@ -201,7 +201,9 @@ def _endpoints(draw: Any) -> FastAPI:
             if place is Query and kind in (int, str, UUID, Size) and draw(st.booleans()):
                 kind = list[kind]
             info = Body(embed=True) if place is Body else place()
-            default = inspect.Parameter.empty if draw(st.booleans()) else None
+            # Only a body can say null, so no other place requires a value that may be null.
+            is_needed = draw(st.booleans()) and (place is Body or kind not in (int | None, str | None))
+            default = inspect.Parameter.empty if is_needed else None
             annotation = Annotated[kind if default is inspect.Parameter.empty else kind | None, info]
             kind_of = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(f"p{index}", kind_of, annotation=annotation, default=default))
