@@ -102,6 +102,18 @@ def test_a_failure_has_its_status_and_only_what_does_no_harm_is_repeated(
     assert result.error.endswith(': {"detail": "why"}')
 
 
+def test_all_attempts_of_a_call_have_one_key() -> None:
+    app = Echo(lambda _: (503, {}, b""))
+    with serving(app) as url:
+        registry = ToolRegistry()
+        operation = {"path": "/x", "method": "post", "parameters": [parameter("Idempotency-Key", "header")]}
+        [name] = registry.register_openapi(document(operation), client=client_of(url), permission="auto")
+        registry.invoke(name)
+        registry.invoke(name)
+    keys = [request["headers"]["idempotency-key"] for request in app.requests]
+    assert (len(keys), len({*keys[:3]}), len({*keys[3:]}), len({*keys})) == (6, 1, 1, 2)
+
+
 def test_the_body_of_an_error_is_cut_at_the_limit_of_results() -> None:
     result, _ = answered((400, {"content-type": "text/plain"}, b"x" * 5_000), result_limit_bytes=100)
     assert (

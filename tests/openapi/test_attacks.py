@@ -53,8 +53,10 @@ def test_a_private_address_behind_a_name_is_refused_at_the_connection(
     assert result.failure is not None
     assert (result.failure.kind, result.error) == (
         "tool_error",
-        f"the server {host!r} of the document is not on the public internet; its owner can allow it with "
-        "client=httpx2.AsyncClient(base_url='https://...').",
+        (
+            f"the server {host!r} of the document is not on the public internet; its owner can allow it with "
+            "client=httpx2.AsyncClient(base_url='https://...')."
+        ),
     )
     assert len(echo[0].requests) == before
     # The control: the owner says so.
@@ -95,7 +97,9 @@ def test_a_redirect_takes_no_token_along() -> None:
 def test_a_redirect_of_the_document_is_not_followed() -> None:
     with (
         serving(Echo(lambda _: (302, {"location": "http://127.0.0.1:1/openapi.json"}, b""))) as at,
-        pytest.raises(ConfigurationError, match="is somewhere else: give the URL 'http://127.0.0.1:1/openapi.json'"),
+        pytest.raises(
+            ConfigurationError, match=r"is somewhere else: give the URL 'http://127\.0\.0\.1:1/openapi\.json'"
+        ),
     ):
         register(f"{at}/openapi.json")
 
@@ -200,3 +204,19 @@ def test_a_server_of_one_path_gets_no_call(echo: tuple[Echo, str], caplog: pytes
         "the OpenAPI document: GET /x names the server 'https://evil.example.com', which gets no calls"
     ]
     assert registry.invoke("get_x").data["headers"]["host"] in echo[1]
+
+
+@pytest.mark.parametrize("name", ["Host", "Content-Length", "X-HTTP-Method-Override"])
+def test_no_model_gives_a_header_that_changes_the_request_itself(echo: tuple[Echo, str], name: str) -> None:
+    operation = {
+        "path": "/x",
+        "operationId": "x",
+        "parameters": [parameter(name, "header"), parameter("X-H", "header")],
+    }
+    registry = register(document(operation), client=client_of(echo[1]))
+    assert [*registry.get_tool("x").input_schema["properties"]] == ["X-H"]
+    before = len(echo[0].requests)
+    result = registry.invoke("x", {name: "DELETE"})
+    assert result.failure is not None
+    assert (result.failure.kind, len(echo[0].requests)) == ("invalid_arguments", before)
+    assert registry.invoke("x", {"X-H": "a"}).success

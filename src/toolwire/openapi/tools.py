@@ -40,8 +40,16 @@ REPEATABLE = (*READS, "PUT", "DELETE")
 """The methods of which a second request changes nothing."""
 KEY_HEADER = "idempotency-key"
 """The header by which a server recognises a call that is repeated."""
-_HOSTS_HEADERS = frozenset({"accept", "content-type", "authorization"})
-"""Headers that OpenAPI 3 does not take from parameters."""
+_HOSTS_HEADERS = frozenset(
+    {
+        *("accept", "content-type", "authorization"),
+        *("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("x-http-method", "x-http-method-override", "x-method-override"),
+    }
+)
+"""Headers that no model gives: those that OpenAPI 3 does not take from parameters, those of the connection, and those
+that would make a GET, for which no person is asked, a DELETE.
+"""
 _STATE = "state."
 """How the names of parameters begin whose values come from the state."""
 
