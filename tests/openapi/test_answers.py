@@ -52,7 +52,7 @@ ANSWERS: list[tuple[Mapping[str, str], bytes, Any]] = [
     ({"content-type": "application/pdf"}, b"%PDF" + bytes(1_000), "[application/pdf, 1,004 bytes]"),
     ({}, b"\xff\x00", "[bytes, 2 bytes]"),
     ({"content-type": "application/json"}, b"", "200 OK"),
-    ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[1]"), [1]),
+    ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[1]", mtime=0), [1]),
 ]
 
 
