@@ -205,3 +205,9 @@ def test_references_of_all_kinds_are_followed(echo: tuple[Echo, str]) -> None:
     got = result.data
     assert (got["query"], json.loads(got["body"])) == ([["page", "2"]], {"n": "text"})
     assert registry.invoke("post_x", {"page": "two", "n": {}}).failure.data["problems"][0]["path"] == "page"
+
+
+def test_a_schema_may_have_keywords_of_an_older_draft(echo: tuple[Echo, str]) -> None:
+    schema = {"type": "object", "$recursiveAnchor": True, "properties": {"a": {"items": {"$recursiveRef": "#"}}}}
+    operation = {"path": "/x", "method": "post", "requestBody": body({"allOf": [schema]})}
+    assert json.loads(send(echo[1], operation, {"a": [{"a": []}]})["body"]) == {"a": [{"a": []}]}

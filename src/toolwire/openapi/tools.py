@@ -178,7 +178,10 @@ def _is_hidden(place: Place, headers: Headers) -> bool:
 
 
 def _correct_references(node: object) -> None:
-    """Corrects references below keywords that the parser does not walk, such as `not` and `if`."""
+    """Corrects references below keywords that the parser does not walk, such as `not` and `if`.
+
+    Keywords of an older draft have no meaning in OpenAPI, and would make the schema wrong.
+    """
     stack = [node]
     while stack:
         inner = stack.pop()
@@ -187,6 +190,8 @@ def _correct_references(node: object) -> None:
             reference = members.get("$ref")
             if isinstance(reference, str):
                 members["$ref"] = reference.replace("#/components/schemas/", "#/$defs/", 1)
+            members.pop("$recursiveAnchor", None)
+            members.pop("$recursiveRef", None)
             stack += members.values()
         elif isinstance(inner, list):
             stack += cast("list[object]", inner)
