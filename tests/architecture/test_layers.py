@@ -26,6 +26,7 @@ LOWER = {
     "builtin/files": {"vocabulary"},
     "builtin/web": {"vocabulary", "sandbox/child"},
     "mcp": {"vocabulary", "runtime", "definition"},
+    "openapi": {"vocabulary", "definition", "builtin/web"},
     "builtin": {"vocabulary", "runtime", "definition"},
     "models": {"vocabulary", "protocols"},
 }

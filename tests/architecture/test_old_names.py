@@ -122,6 +122,7 @@ def test_only_the_documented_methods_are_public() -> None:
         "policy",
         "register",
         "register_mcp_client",
+        "register_openapi",
         "register_tool_to_library",
         "remove_mcp_servers",
         "run_program",

@@ -239,7 +239,7 @@ def test_builtin_lists_the_tools_of_toolwire_with_their_permissions() -> None:
 def test_tools_come_from_one_place(arguments: tuple[str, ...]) -> None:
     ended = run_here("tools", *arguments)
     assert (ended.code, ended.stdout) == (2, "")
-    assert "give your tools by --tools or --config, or --builtin for the tools of toolwire" in ended.stderr
+    assert "give your tools by --tools, --config or --openapi, or --builtin for the tools of toolwire" in ended.stderr
 
 
 def test_a_definition_of_the_list_says_how_to_get_a_tool_that_works() -> None:

@@ -382,3 +382,9 @@ def test_a_property_that_the_context_parameter_would_hide_is_refused_at_once(sch
         "tool 's': the property 'context' has the name of the function's context parameter: write that parameter "
         "first, and '/' after it"
     )
+
+
+@pytest.mark.parametrize("keyword", [{"$recursiveRef": "#"}, {"dependencies": {"a": ["b"]}}])
+def test_a_keyword_of_an_older_draft_is_checked_without_a_crash(keyword: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": keyword}}
+    assert isinstance(from_schema("s", "", schema).validate({"a": 1}), Validated)

@@ -64,6 +64,7 @@ USES: dict[str, dict[str, Callable[[], object]]] = {
         "ToolSpec.to_fastmcp": lambda: ToolSpec.from_function(add).to_fastmcp(),
         "ToolSpec.from_fastmcp": lambda: ToolSpec.from_fastmcp(object()),
     },
+    "openapi": {"register_openapi": lambda: ToolRegistry().register_openapi({})},
     "web": {
         "WebFetchTool": WebFetchTool,
         "WebSearchTool": lambda: WebSearchTool("brave", key="k"),

@@ -105,7 +105,7 @@ def test_a_command_without_a_usable_server_ends_with_the_reason(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "toolwire: there is nothing to serve\nGive --tools FILE, --config FILE or both.\n"),
+        ([], "toolwire: there is nothing to serve\nGive --tools FILE, --config FILE or --openapi FILE.\n"),
         (["--pins", "pins.json"], "toolwire: --pins is for --config\nGive --config FILE, or leave it out.\n"),
     ],
 )

@@ -61,6 +61,20 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     return not any(problem.is_off for problem in problems)
 
 
+def add_operations(registry: toolwire.ToolRegistry, document: str) -> None:
+    """Adds the operations of an OpenAPI document. Warnings name those that are left out.
+
+    Raises:
+        Stop: The document cannot be used, or no operation of it can be.
+    """
+    try:
+        added = registry.register_openapi(document)
+    except toolwire.ToolwireError as error:
+        raise _unusable(str(error)) from error
+    if not added:
+        raise _unusable(f"{document} has no operation that can be a tool", hint="The warnings say why.")
+
+
 def load_function(named: str) -> Callable[..., Any]:
     """Returns the function that `module:name` or `file.py:name` names.
 

@@ -26,6 +26,12 @@ ConfigOption = Annotated[
         "--config", metavar="FILE", exists=True, dir_okay=False, help="A JSON or TOML file with a table mcpServers."
     ),
 ]
+OpenApiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--openapi", metavar="FILE|URL", help="An OpenAPI 3 document as JSON or YAML: a tool for each operation."
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(

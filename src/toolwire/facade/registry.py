@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import getattr_static
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -27,10 +28,13 @@ from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
     from toolwire.facade.tools.tool_spec import ToolSpec
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
     from toolwire.sandbox.runner import ProgramRunner
+    from toolwire.vocabulary.context import CallContext
 
 F = TypeVar("F", bound=object)
 
@@ -192,6 +196,55 @@ class ToolRegistry(Settings, OldRegistryNames):
             return given
 
         return add if thing is None else add(thing)
+
+    def register_openapi(
+        self,
+        document: Mapping[str, Any] | str | Path,
+        *,
+        client: AsyncClient | None = None,
+        headers: Mapping[str, str | Callable[[CallContext], str | Awaitable[str]]] | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        permission: Permission | None = None,
+    ) -> list[str]:
+        """Adds a tool for each operation of an OpenAPI 3 document, and returns their names. Blocks while it is fetched.
+
+        GET and HEAD run without a person, and a person confirms each other method. GET, HEAD, PUT and DELETE are
+        repeated after a failure of the transport, and others only with a key that the server knows. An operation that
+        cannot be a tool is left out, with a warning. See `docs/openapi.md` for what is sent and returned.
+
+        Args:
+            document: The document, the path of a JSON or YAML file, or an http(s) URL. At most 32 MiB.
+            client: Sends the requests to its `base_url`. Without it they go to the document's first server, which must
+                have the origin of the document's URL, or be public if the document is a dict or a file.
+            headers: Headers of each request: a text, or a function of the call's context. In a text, `{user.token}` is
+                read from the state of the call. No model sees them.
+            include: The operations to add, by patterns of the tool's name or of `GET /path`; None adds all. At most
+                2,000 can be added.
+            exclude: Operations to leave out, by such patterns.
+            permission: The permission of all these tools if no rule decides.
+
+        Raises:
+            ConfigurationError: An argument cannot be used, the document cannot be read, the server is refused, or the
+                extra `toolwire[openapi]` is not installed.
+            DefinitionError: It is not an OpenAPI 3 document, or it is broken; the message names the place.
+            RegistrationError: A name is taken. Then no tool is added.
+        """
+        from toolwire.facade.tools.openapi_entries import openapi_entries
+
+        parts = self._parts
+        entries = openapi_entries(
+            document,
+            client,
+            headers,
+            include=include,
+            exclude=exclude,
+            permission=permission,
+            error_limit_bytes=parts.scope.result_limit_bytes,
+        )
+        refuse_wrong_rules(parts.scope.policy, entries, is_whole=False)
+        parts.scope.catalogue.add_all(entries)
+        return [entry.name for entry in entries]
 
     def register_tool_to_library(self, tool: object) -> None:
         """Adds a tool under its own name."""

@@ -9,7 +9,19 @@ from typing import Literal
 
 from toolwire.vocabulary.errors import ConfigurationError
 
-Extra = Literal["browser", "fastmcp", "fleet", "langchain", "mcp", "openai-agents", "postgres", "pydantic-ai", "web", "web,ddgs"]
+Extra = Literal[
+    "browser",
+    "fastmcp",
+    "fleet",
+    "langchain",
+    "mcp",
+    "openai-agents",
+    "openapi",
+    "postgres",
+    "pydantic-ai",
+    "web",
+    "web,ddgs",
+]
 """An extra whose packages toolwire imports itself; those of `otel` are imported by the program that sends traces."""
 PAGE_PACKAGES = ("html_to_markdown", "pypdfium2", "selectolax", "trafilatura")
 """Packages of the extra `web` that only the process imports that parses pages."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,8 +17,8 @@ import toolwire
 from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
-from toolwire.cli.loading import add_servers, registry_of
-from toolwire.cli.options import ConfigOption, OptionalToolsOption, PolicyOption
+from toolwire.cli.loading import add_operations, add_servers, registry_of
+from toolwire.cli.options import ConfigOption, OpenApiOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.retention_option import RetentionOption, read_retention, report_text, write_retention
 from toolwire.cli.stores import StoreOption, open_store
@@ -36,6 +36,7 @@ EPILOG = f"""\b
 Examples:
   toolwire serve --tools tools.py
   toolwire serve --tools tools.py --http 8000
+  toolwire serve --openapi shop.yaml
   toolwire serve --config mcp.json --pins mcp-pins.json
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
@@ -72,6 +73,7 @@ def serve(
     context: typer.Context,
     tools: OptionalToolsOption = None,
     config: ConfigOption = None,
+    openapi: OpenApiOption = None,
     pins: Annotated[
         Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
     ] = None,
@@ -109,7 +111,7 @@ def serve(
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
-    registry, source = _tools_of(tools or [], config, pins, has_profiles=profiles is not None)
+    registry, source = _tools_of(tools or [], config, openapi, pins, has_profiles=profiles is not None)
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
@@ -175,24 +177,26 @@ def _run_server(server: toolwire.ToolServer, host: str, http: int | None, output
 
 
 def _tools_of(
-    tools: list[str], config: Path | None, pins: Path | None, *, has_profiles: bool
+    tools: list[str], config: Path | None, openapi: str | None, pins: Path | None, *, has_profiles: bool
 ) -> tuple[toolwire.ToolRegistry, str]:
     """Returns the tools to serve, and the name of their first file."""
-    if config is None and (pins is not None or not tools):
+    if config is None and (pins is not None or not (tools or openapi)):
         wrong, hint = (
             ("--pins is for --config", "Give --config FILE, or leave it out.")
             if pins
-            else ("there is nothing to serve", "Give --tools FILE, --config FILE or both.")
+            else ("there is nothing to serve", "Give --tools FILE, --config FILE or --openapi FILE.")
         )
         raise Stop(ExitCode.WRONG_USAGE, wrong, hint=hint)
     registry = registry_of(tools) if tools else toolwire.ToolRegistry()
+    if openapi is not None:
+        add_operations(registry, openapi)
     if config is not None:
         is_whole = add_servers(registry, config, pins)
         if not len(registry) and not is_whole:
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
         if not len(registry) and has_profiles:
             raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
-    return registry, Path(tools[0]).stem if tools else cast("Path", config).stem
+    return registry, Path(next(filter(None, [*tools, config, openapi]), "")).stem
 
 
 def _profiles(config: Path | None, http: int | None, token_env: str | None) -> toolwire.ClientProfiles | None:

@@ -15,8 +15,15 @@ import toolwire.tools
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, exit_codes
-from toolwire.cli.loading import add_servers, registry_of
-from toolwire.cli.options import ConfigOption, JsonOption, OptionalToolsOption, PolicyOption, TokensOption
+from toolwire.cli.loading import add_operations, add_servers, registry_of
+from toolwire.cli.options import (
+    ConfigOption,
+    JsonOption,
+    OpenApiOption,
+    OptionalToolsOption,
+    PolicyOption,
+    TokensOption,
+)
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
 
@@ -27,6 +34,7 @@ Examples:
   toolwire tools --tools tools.py --search "send mail"
   toolwire tools --tools tools.py --tokens openai
   toolwire tools --config mcp.json --tokens anthropic
+  toolwire tools --openapi shop.yaml
   toolwire tools --builtin
 
 --tokens counts with each tokenizer that is installed: bpe-openai (o200k),
@@ -50,6 +58,7 @@ def show_tools(
     context: typer.Context,
     tools: OptionalToolsOption = None,
     config: ConfigOption = None,
+    openapi: OpenApiOption = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="The tools that toolwire brings. docs/built_in has a page for each.")
     ] = False,
@@ -64,13 +73,17 @@ def show_tools(
     """Print the tools, or what they cost a model."""
     output: Output = context.obj
     output.keep_stdout()
-    if (bool(tools) or config is not None) == builtin:
-        raise typer.BadParameter("give your tools by --tools or --config, or --builtin for the tools of toolwire")
+    if bool(tools or config or openapi) == builtin:
+        raise typer.BadParameter(
+            "give your tools by --tools, --config or --openapi, or --builtin for the tools of toolwire"
+        )
     if search is not None and tokens is not None:
         raise typer.BadParameter("--tokens is about all tools: leave --search out")
     registry = registry_of(tools or ()) if not builtin else _built_in()
     with closing(registry):
         is_whole = config is None or add_servers(registry, config)
+        if openapi is not None:
+            add_operations(registry, openapi)
         if not builtin or policy is not None:
             honour(policy, registry, output)
         if tokens is None:

@@ -295,6 +295,9 @@ def _resolve_meta_references(schema: Any) -> Any:
     node = cast("dict[str, Any]", schema)
     if node in ({"$dynamicRef": "#meta"}, {"$recursiveRef": "#"}):
         return {"$ref": "#"}
+    if str(node.get("$ref", "")).startswith("meta/"):
+        # The documents are one here, and old keywords such as `dependencies` refer to the others by name.
+        return {"$ref": f"#{node['$ref'].partition('#')[2]}"}
     return {key: _resolve_meta_references(value) for key, value in node.items()}
 
 

@@ -1,0 +1,265 @@
+"""The operations of a document: their names, which of them are wanted, and their routes by FastMCP's parser."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from fastmcp.utilities.openapi import HTTPRoute, parse_openapi_to_http_routes
+from pydantic import ValidationError
+
+from toolwire.definition.naming import program_parameter
+from toolwire.openapi.api_document import ApiDocument
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+
+OPERATIONS_LIMIT = 2_000
+"""Maximum operations of a document that become tools. GitHub's has 1,000; no model can choose among more."""
+NAME_CHARS = 64
+"""Maximum characters of a tool's name, the most that providers accept."""
+SHOWN_NAMES = 5
+"""Numbered names that a warning shows. Some documents name each operation twice."""
+METHODS = ("get", "head", "put", "delete", "post", "patch")
+"""The methods of operations that become tools. OPTIONS and TRACE are about the connection."""
+
+_LOG = logging.getLogger("toolwire.openapi")
+_JSON = re.compile(r"(?:application/(?:[\w.+-]*\+)?json|text/json)(?:;.*)?|\*/\*|application/\*", re.IGNORECASE)
+_BODIES = (
+    _JSON,
+    re.compile(r"application/x-www-form-urlencoded", re.IGNORECASE),
+    re.compile(r"multipart/form-data", re.IGNORECASE),
+    re.compile(r"text/(?!xml)[\w.+*-]+(?:;.*)?", re.IGNORECASE),
+)
+"""The content types of bodies that can be made of arguments, the best first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a document."""
+
+    name: str
+    """The name of its tool."""
+    method: str
+    """The method in upper case."""
+    path: str
+    """The path, with its parameters in braces."""
+    content: dict[str, Any]
+    """The operation as the document has it."""
+    item: dict[str, Any]
+    """All that the document has of the path."""
+
+    @property
+    def title(self) -> str:
+        """The operation as people write it, such as `GET /pets/{id}`."""
+        return f"{self.method} {self.path}"
+
+    def declared_parameters(self, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Returns the parameters of the operation and of its path; references are followed."""
+        found: dict[tuple[Any, Any], dict[str, Any]] = {}
+        for parameter in [*_list_of(self.content, "parameters"), *_list_of(self.item, "parameters")]:
+            meant = component_of(document, parameter)
+            found.setdefault((meant.get("in"), meant.get("name")), meant)
+        return list(found.values())
+
+
+def component_of(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Returns the object itself, or the component that its `$ref` means. References have been checked."""
+    while isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        reference = members.get("$ref")
+        if not isinstance(reference, str):
+            return members
+        _, _, kind, name = reference.split("/")
+        value = document["components"][kind][name]
+    return {}
+
+
+def _list_of(holder: Mapping[str, Any], key: str) -> list[Any]:
+    found = holder.get(key)
+    return cast("list[Any]", found) if isinstance(found, list) else []
+
+
+def choose_operations(
+    document: ApiDocument, include: Iterable[str] | None, exclude: Iterable[str] | None
+) -> list[Operation]:
+    """Returns the operations that are wanted, under names of which no two are the same.
+
+    Raises:
+        ConfigurationError: A pattern matches nothing, or there are too many operations.
+        DefinitionError: An operation is not an object.
+    """
+    operations = _list_operations(document)
+    wanted, unwanted = _patterns("include", include), _patterns("exclude", exclude)
+    for option, patterns in (("include", wanted or []), ("exclude", unwanted or [])):
+        for pattern in patterns:
+            if not any(_matches(operation, [pattern]) for operation in operations):
+                raise ConfigurationError(
+                    f"{option}=[{pattern!r:.100}] matches no operation of {document.label}: write a tool's name or "
+                    "'METHOD /path', with '*' for any text"
+                )
+    chosen = [
+        operation
+        for operation in operations
+        if (wanted is None or _matches(operation, wanted)) and not _matches(operation, unwanted or [])
+    ]
+    if len(chosen) > OPERATIONS_LIMIT:
+        raise ConfigurationError(
+            f"{document.label} has {len(chosen):,} operations, and at most {OPERATIONS_LIMIT:,} can become tools: "
+            "choose some with include=['GET /orders*', ...]"
+        )
+    return chosen
+
+
+def _patterns(option: str, given: Iterable[str] | None) -> list[str] | None:
+    if isinstance(given, str):
+        raise ConfigurationError(f"{option}={given!r:.100}: write a list of patterns, {option}=[{given!r:.100}]")
+    return None if given is None else list(given)
+
+
+def _matches(operation: Operation, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(operation.name, each) or fnmatchcase(operation.title, each) for each in patterns)
+
+
+def _list_operations(document: ApiDocument) -> list[Operation]:
+    found: list[Operation] = []
+    names, renamed = dict[str, int](), list[str]()
+    for path, item in cast("dict[str, Any]", document.content.get("paths", {})).items():
+        for method, content in item.items() if path.startswith("/") else ():
+            if method not in METHODS or content is None:
+                continue
+            if not isinstance(content, dict):
+                raise DefinitionError(f"{document.label}: paths.{path}.{method} must be an object, not {content!r:.80}")
+            operation = cast("dict[str, Any]", content)
+            wanted = _name_of(operation.get("operationId"), method, path)
+            name = _free_name(wanted, names)
+            renamed += [f"{method.upper()} {path} is {name!r}"] if name != wanted else []
+            found.append(Operation(name=name, method=method.upper(), path=path, content=operation, item=item))
+    if renamed:
+        more = f", and {len(renamed) - SHOWN_NAMES} more" if len(renamed) > SHOWN_NAMES else ""
+        _LOG.warning(
+            "%s: names of operations occur twice and have a number: %s%s",
+            *(document.label, ", ".join(renamed[:SHOWN_NAMES]), more),
+        )
+    return found
+
+
+def _name_of(operation_id: object, method: str, path: str) -> str:
+    """Returns a name that programs can write: that of the operation, else the method and the path."""
+    given = operation_id if isinstance(operation_id, str) else ""
+    for text in (given, re.sub(r"[\W_]+", "_", f"{method}_{path}")):
+        words = re.sub(r"\W+", "_", text).strip("_")[:NAME_CHARS].strip("_")
+        if words:
+            return program_parameter(words)[:NAME_CHARS]
+    return f"{method}_root"
+
+
+def _free_name(wanted: str, names: dict[str, int]) -> str:
+    """Returns the name, with a number if it is taken. `names` has the last number of each name that was wanted."""
+    name, number = wanted, names.get(wanted, 0)
+    while name in names:
+        number += 1
+        ending = f"_{number}"
+        name = f"{wanted[: NAME_CHARS - len(ending)]}{ending}" if number > 1 else wanted
+    names[wanted] = max(number, 1)
+    names.setdefault(name, 1)
+    return name
+
+
+def parse_operations(document: ApiDocument, operations: Iterable[Operation]) -> list[tuple[Operation, HTTPRoute]]:
+    """Returns the operations with their routes. A warning names each one that cannot become a tool.
+
+    Raises:
+        DefinitionError: A part of the document that these operations need is broken.
+    """
+    wanted = {(each.method, each.path): each for each in operations if _prepare_body(document, each)}
+    content = _part_for_parser(document.content, wanted.values())
+    try:
+        routes = parse_openapi_to_http_routes(content)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DefinitionError(f"{document.label} is broken: {_reason(error)}") from error
+    parsed = {(str(route.method), route.path): route for route in routes}
+    found: list[tuple[Operation, HTTPRoute]] = []
+    for key, operation in wanted.items():
+        route, declared = parsed.get(key), operation.declared_parameters(document.content)
+        if route is None or len(route.parameters) < len(declared):
+            _LOG.warning("%s: %s is left out: a parameter or its body is broken", document.label, operation.title)
+        else:
+            found.append((operation, route))
+    return found
+
+
+def _prepare_body(document: ApiDocument, operation: Operation) -> bool:
+    """Leaves only the content type of the body that is sent. False, with a warning, if none can be.
+
+    Bodies that are not needed and cannot be made of arguments are left out.
+    """
+    body = component_of(document.content, operation.content.get("requestBody"))
+    content = body.get("content")
+    if not isinstance(content, dict) or not content:
+        return True
+    kinds = cast("dict[str, Any]", content)
+    best = next((kind for form in _BODIES for kind in kinds if form.fullmatch(kind)), None)
+    if best is not None:
+        media = cast("dict[str, Any]", kinds[best] if isinstance(kinds[best], dict) else {})
+        is_text = best.lower().startswith("text/") and _JSON.fullmatch(best) is None
+        media.setdefault("schema", {"type": "string"} if is_text else {})
+        body["content"] = {"application/json" if best.endswith("*") and not is_text else best: media}
+        return True
+    is_needed = body.get("required") is True
+    _LOG.warning(
+        "%s: %s %s: its body is %s, which cannot be made of arguments",
+        *(document.label, operation.title, "is left out" if is_needed else "goes without its body"),
+        ", ".join(kinds)[:200],
+    )
+    operation.content.pop("requestBody", None)
+    return not is_needed
+
+
+def _part_for_parser(document: Mapping[str, Any], operations: Iterable[Operation]) -> dict[str, Any]:
+    """Returns the part of the document that tells of these requests, and nothing of answers."""
+    paths: dict[str, dict[str, Any]] = {}
+    for each in operations:
+        item = paths.setdefault(each.path, {"parameters": _list_of(each.item, "parameters")})
+        kept = ("operationId", "summary", "description", "parameters", "requestBody")
+        item[each.method.lower()] = {key: each.content[key] for key in kept if key in each.content} | {"responses": {}}
+    components = cast("dict[str, Any]", document.get("components") or {})
+    shared = {kind: components[kind] for kind in ("schemas", "parameters", "requestBodies") if components.get(kind)}
+    _drop_read_only([paths, shared])
+    info = {"title": "", "version": ""}
+    return {"openapi": document["openapi"], "info": info, "paths": paths, "components": shared}
+
+
+def _drop_read_only(root: object) -> None:
+    """Takes the properties out of all schemas that only answers have."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack += cast("list[object]", node)
+        elif isinstance(node, dict):
+            members = cast("dict[str, Any]", node)
+            properties = members.get("properties")
+            if isinstance(properties, dict):
+                named = cast("dict[str, Any]", properties)
+                gone = [name for name, schema in named.items() if _is_read_only(schema)]
+                for name in gone:
+                    del named[name]
+                if gone and isinstance(members.get("required"), list):
+                    members["required"] = [name for name in members["required"] if name not in gone]
+            stack += members.values()
+
+
+def _is_read_only(schema: object) -> bool:
+    return isinstance(schema, dict) and cast("dict[str, object]", schema).get("readOnly") is True
+
+
+def _reason(error: BaseException) -> str:
+    """Returns the first places that are wrong, and why."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return str(error)[:500] or type(error).__name__
+    wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in cause.errors(include_url=False)[:3]]
+    return "; ".join(wrong)[:1_000]
