@@ -73,7 +73,7 @@ WRONG = [
     ("tools --tools shop.py --tokens", 2, "Option '--tokens' requires an argument."),
     ("tools --tools shop.py --tokens gpt", 2, "there is no protocol 'gpt': write one of 'attp', 'xml', "),
     ("tools --tools shop.py --tokens xml --search x", 2, "--tokens is about all tools: leave --search out"),
-    ("tools --tools shop.py --builtin", 2, "give your tools by --tools, --config or --openapi, or --builtin for the tools of "),
+    ("tools --tools shop.py --builtin", 2, "give your tools by --tools, --config or --openapi, or --builtin "),
     ("mcp list", 2, "give --config FILE, or --pins FILE without --tokens"),
     ("mcp list --pins missing.json", 2, "Invalid value for '--pins': file 'missing.json' does not exist."),
     ("mcp list --pins bad.json", 2, "pins='bad.json' is not a file of pins: mend or delete it"),
