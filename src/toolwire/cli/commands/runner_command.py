@@ -13,8 +13,8 @@ from toolwire.cli.output import Output
 
 EPILOG = f"""\b
 Examples:
-  toolwire runner --listen 0.0.0.0:8443 --cert r.pem --key r.key \\
-    --client-ca ca.pem
+  toolwire runner --listen 0.0.0.0:8443 --cert r.pem \\
+    --key r.key --client-ca ca.pem
   toolwire runner --listen unix:/run/toolwire/runner
 
 A runner holds no store, no key of one and no tool: the calls of a program
