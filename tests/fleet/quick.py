@@ -15,7 +15,7 @@ from toolwire.__main__ import main
 
 VARIABLE = "FLEET_CONSTANTS"
 Constants = Mapping[str, float | Sequence[float]]
-SHORT: Constants = {"LEASE_S": 4.0, "BEAT_S": 1.0, "DEAD_AFTER_S": 3.0, "SWEEP_S": (0.5, 1.5)}
+SHORT: Constants = {"LEASE_S": 5.0, "BEAT_S": 1.0, "DEAD_AFTER_S": 3.0, "SWEEP_S": (0.5, 1.5)}
 """Short times, so that tests of dead workers take seconds. A store takes no shorter lease."""
 
 

@@ -246,6 +246,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"addresses": []}, "give a list of addresses"),
     ({"addresses": "r1:8443"}, r"give a list of addresses, such as \['r1:8443'\]"),
     ({"addresses": ["r1"]}, "'r1' is not the address of a runner: write HOST:PORT, or unix:PATH"),
+    ({"addresses": ["http://r1:1"]}, "'http://r1:1' is not the address of a runner"),
     ({"addresses": ["r1:8443"]}, "r1:8443 needs mutual TLS: give a certificate, its key"),
     ({"addresses": ["127.0.0.1:1"]}, "needs mutual TLS"),
     ({"addresses": ["r1:8443"], "insecure": True}, "others than this machine reach r1:8443"),

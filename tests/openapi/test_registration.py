@@ -96,6 +96,15 @@ def test_patterns_choose_operations_by_name_or_by_path() -> None:
             made(*operations, **{option: ["GET /cats"]})
         with pytest.raises(ConfigurationError, match="write a list of patterns"):
             made(*operations, **{option: "GET /pets"})
+    for nothing in ({"include": []}, {"exclude": ["*"]}):
+        with pytest.raises(ConfigurationError, match="leave none of 3 operations"):
+            made(*operations, **nothing)
+
+
+@pytest.mark.parametrize("wrong", [{"permission": "nope"}, {"headers": [1]}])
+def test_a_wrong_option_is_refused_as_a_whole(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^{next(iter(wrong))}="):
+        made({"path": "/pets"}, **wrong)
 
 
 CREDENTIALS = [parameter(name, "header") for name in ("X-Token", "Accept", "Authorization", "content-type", "X-Other")]

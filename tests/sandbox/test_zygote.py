@@ -96,7 +96,8 @@ def test_a_zygote_killed_during_a_run_gives_a_typed_result(sandbox: Sandbox) -> 
     assert result.error is not None
     assert (result.status, result.stdout) == ("crashed", "before\n")
     assert result.error.message == (
-        "the program's process was lost together with the one that watched it; the program may be sent once more."
+        "the program's process was lost together with the one that watched it: check what its calls have done "
+        "before the program is sent once more."
     )
     assert run("2").value == 2
 

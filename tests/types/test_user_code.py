@@ -128,6 +128,9 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_checker_accepts_every_page_and_agent_and_finds_every_wrong_use(checker: str, project: Path) -> None:
     found = CHECKERS[checker](project)
+    # The types of `create_agent` are LangChain's, and are unknown in part.
+    theirs = {line for line in found.pop("docs_langchain.py", []) if line[1] != "reportUnknownVariableType"}
+    assert theirs == set()
     marked = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# wrong")]
     assert sorted({line for line, _ in found.pop("wrong.py", [])}) == marked
     assert found == {}

@@ -58,7 +58,7 @@ def runner_address(text: str) -> RunnerAddress:
     if text.startswith(_UNIX) and text != _UNIX:
         return RunnerAddress(text, text.removeprefix(_UNIX), None)
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
+    if not host or "/" in host or not port.isdecimal() or int(port) > 65_535:
         raise ConfigurationError(f"{text!r:.80} is not the address of a runner: write HOST:PORT, or unix:PATH")
     return RunnerAddress(text, host.strip("[]"), int(port))
 

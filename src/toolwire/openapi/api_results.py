@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from toolwire.openapi.api_server import HttpAnswer
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import cut_text
 
 _OWN_HEADERS = ("connection", "keep-alive", "set-cookie", "transfer-encoding")
@@ -55,7 +56,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _line(answer: HttpAnswer, kind: str) -> str:
-    return f"[{kind[:100]}, {len(answer.body):,} bytes]"
+    return f"[{kind[:100]}, {count_of(len(answer.body), 'byte')}]"
 
 
 def _text(answer: HttpAnswer) -> str:

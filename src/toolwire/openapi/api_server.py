@@ -91,6 +91,10 @@ class Headers:
         Raises:
             ConfigurationError: A name or a value cannot be one.
         """
+        if not isinstance(cast("object", headers), Mapping | None):
+            raise ConfigurationError(
+                f"headers={headers!r:.80}: give a dict, such as headers={{'X-Token': '{{token}}'}}"
+            )
         self._values = dict(headers or {})
         for name, value in self._values.items():
             if not isinstance(cast("object", name), str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):

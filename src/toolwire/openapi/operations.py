@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from toolwire.definition.naming import program_parameter
 from toolwire.openapi.api_document import ApiDocument
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.texts.counting import count_of
 
 OPERATIONS_LIMIT = 2_000
 """Maximum operations of a document that become tools. GitHub's has 1,000; no model can choose among more."""
@@ -105,6 +106,11 @@ def choose_operations(
         for operation in operations
         if (wanted is None or _matches(operation, wanted)) and not _matches(operation, unwanted or [])
     ]
+    if operations and not chosen:
+        raise ConfigurationError(
+            f"include= and exclude= leave none of {count_of(len(operations), 'operation')} of {document.label}: "
+            "choose some, or leave both out"
+        )
     if len(chosen) > OPERATIONS_LIMIT:
         raise ConfigurationError(
             f"{document.label} has {len(chosen):,} operations, and at most {OPERATIONS_LIMIT:,} can become tools: "

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import httpx2
 from fastmcp.utilities.openapi import HTTPRoute
@@ -31,7 +31,7 @@ from toolwire.openapi.operations import Operation, choose_operations, parse_oper
 from toolwire.openapi.references import resolve_references
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency
-from toolwire.vocabulary.errors import CallNotAnswered, DefinitionError
+from toolwire.vocabulary.errors import ConfigurationError, CallNotAnswered, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 READS = ("GET", "HEAD")
@@ -74,6 +74,8 @@ def tools_of_document(
         ConfigurationError: An argument cannot be used, or the document cannot be read.
         DefinitionError: It is not an OpenAPI 3 document, or it is broken.
     """
+    if permission not in (None, *get_args(Permission)):
+        raise ConfigurationError(f"permission={permission!r:.80} is unknown: write 'auto', 'confirm' or 'deny'")
     document, given = read_document(source), Headers(headers)
     server = find_server(document, client)
     resolve_references(document)

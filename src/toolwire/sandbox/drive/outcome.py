@@ -166,7 +166,8 @@ def _crash(detail: str, end: Exit | None) -> str:
         return detail
     if end is None:
         return (
-            "the program's process was lost together with the one that watched it; the program may be sent once more."
+            "the program's process was lost together with the one that watched it: check what its calls have done "
+            "before the program is sent once more."
         )
     code = os.waitstatus_to_exitcode(end.status)
     if code >= 0:
