@@ -33,6 +33,7 @@ INSTALLS = {
     "docs/web.md": "pip install 'toolwire[web]'",
 }
 """Pages that need more than the package, each with the words in which it says so."""
+EXTRAS = "fastmcp,langchain,mcp,openai-agents,openapi,otel,pydantic-ai,web"
 SDKS = ("openai", "anthropic", "google-genai")
 pytestmark = pytest.mark.timeout(2 * EACH_LIMIT_S)
 
@@ -113,7 +114,7 @@ def test_a_wrong_command_line_ends_with_its_exit_code(ended: Ended) -> None:
 def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environment, ended: Ended) -> None:
     """It asks for `ended`, so that what must run without these packages has run before they are installed."""
     assert {page: words in text_of(page) for page, words in INSTALLS.items()} == dict.fromkeys(INSTALLS, True)
-    newcomer.install(*SDKS, f"toolwire[fastmcp,mcp,otel,web] @ {newcomer.wheel.as_uri()}")
+    newcomer.install(*SDKS, f"toolwire[{EXTRAS}] @ {newcomer.wheel.as_uri()}")
     with provider() as server:
         reach = {
             **{f"{name}_BASE_URL": server.url for name in ("OPENAI", "ANTHROPIC", "GOOGLE_GEMINI")},
