@@ -31,7 +31,7 @@ from toolwire.openapi.operations import Operation, choose_operations, parse_oper
 from toolwire.openapi.references import resolve_references
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency
-from toolwire.vocabulary.errors import ConfigurationError, CallNotAnswered, DefinitionError
+from toolwire.vocabulary.errors import CallNotAnswered, ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 READS = ("GET", "HEAD")
