@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import threading
 import time
@@ -27,6 +28,10 @@ _OWN = {
     "conversation": "the framework names it",
     "finish": "the framework ends",
 }
+
+
+FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
+"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
 
 
 class Sessions:
@@ -66,6 +71,12 @@ async def take_call(
         return turn
     decisions = list(decide(turn.suspended.pending))
     return await unless_cancelled(session, session.resume(turn.run_id, decisions)) if decisions else turn
+
+
+def key_of(call_id: str, began: Any) -> str:
+    """Returns the key of a call: its id, and what tells it from a later call with the same id."""
+    named = json.dumps([call_id, began], sort_keys=True, default=str)
+    return f"{call_id[:100]} {hashlib.sha256(named.encode()).hexdigest()}"
 
 
 def message_of(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +119,7 @@ def request_data(request: ApprovalRequest) -> dict[str, Any]:
     return {**data, "arguments": dict(request.arguments), "text": text}
 
 
-def told(turn: Turn) -> str:
+def text_for_model(turn: Turn) -> str:
     """Returns what the model is told of a call without images and sounds."""
     content = turn.messages[0].get("content") if turn.messages else None
     return content if isinstance(content, str) else turn.text

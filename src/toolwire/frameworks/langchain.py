@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from typing import Any, cast
 
-from toolwire.frameworks.keyed_calls import Sessions, message_of, request_data, told, unless_cancelled
+from toolwire.frameworks.keyed_calls import (
+    FOR_THE_MODEL,
+    Sessions,
+    key_of,
+    message_of,
+    request_data,
+    text_for_model,
+    unless_cancelled,
+)
 from toolwire.permission.approval import DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
@@ -23,9 +29,6 @@ with packages_of("langchain", "langchain_tools"):
     from langgraph.errors import GraphInterrupt
     from langgraph.prebuilt import ToolRuntime
     from langgraph.types import interrupt
-
-_FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
-"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
 
 
 def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
@@ -128,9 +131,9 @@ class _Call:
             called = message_of(self._id, self._name, self._arguments)
             return self._answer(await self._decided(do, await do("turn", called, key=self._key, events=self._tell)))
         except DecisionRefused as refused:
-            if refused.code not in _FOR_THE_MODEL:
+            if refused.code not in FOR_THE_MODEL:
                 raise ToolException(str(refused)) from refused
-            return self._told(str(refused), "error")
+            return self._message(str(refused), "error")
 
     async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
         refused: DecisionRefused | None = None
@@ -139,7 +142,7 @@ class _Call:
             try:
                 turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
             except DecisionRefused as error:
-                if error.code in _FOR_THE_MODEL:
+                if error.code in FOR_THE_MODEL:
                     raise
                 refused = error
         return turn
@@ -152,7 +155,7 @@ class _Call:
             for message in reversed(_messages(self._runtime))
             if isinstance(message, AIMessage) and any(call["id"] == self._id for call in message.tool_calls)
         )
-        return hashlib.sha256(json.dumps([self._id, next(made, None)]).encode()).hexdigest()
+        return key_of(self._id, next(made, None))
 
     def _tell(self, event: ToolEvent) -> None:
         """Streams the chunks of the running tool."""
@@ -163,11 +166,13 @@ class _Call:
     def _answer(self, turn: Turn) -> ToolMessage:
         """Returns what the model is told."""
         if not turn.results or not turn.results[0].success:
-            return self._told(told(turn), "error")
+            return self._message(text_for_model(turn), "error")
         blocks = [_block(block) for block in turn.results[0].content]
-        return self._told(told(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success")
+        return self._message(
+            text_for_model(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success"
+        )
 
-    def _told(self, content: Any, status: Any) -> ToolMessage:
+    def _message(self, content: Any, status: Any) -> ToolMessage:
         return ToolMessage(content=content, name=self._name, tool_call_id=self._id, status=status)
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolwire.definition.tool import Tool
-from toolwire.frameworks.keyed_calls import Sessions, is_on_record, message_of, take_call, told
+from toolwire.frameworks.keyed_calls import (
+    FOR_THE_MODEL,
+    Sessions,
+    is_on_record,
+    key_of,
+    message_of,
+    take_call,
+    text_for_model,
+)
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
@@ -31,8 +38,6 @@ with packages_of("openai-agents", "function_tools"):
 
 _BY = Decider(channel="openai-agents")
 _NOT_ASKED = "approval_required: nobody was asked about this call, and the OpenAI Agents SDK cannot wait inside of it"
-_FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
-"""Refusals of a call, which the model reads. Others are for the application."""
 
 
 def function_tools(tools: Any, *, store: Any, conversation: str, **options: Any) -> list[FunctionTool]:
@@ -101,7 +106,7 @@ class _OneTool:
         except ValueError as error:
             return f"The arguments are not JSON: {error}"
         except DecisionRefused as refused:
-            if refused.code in _FOR_THE_MODEL:
+            if refused.code in FOR_THE_MODEL:
                 return str(refused)
             raise UserError(str(refused)) from refused
 
@@ -134,15 +139,14 @@ def _key(context: RunContextWrapper[Any], call_id: str) -> str:
 
     Some servers give one id to calls of several runs. A run begins with its whole input, and a saved state keeps it.
     """
-    began = json.dumps([call_id, context.turn_input], sort_keys=True, default=str)
-    return f"{call_id[:100]} {hashlib.sha256(began.encode()).hexdigest()}"
+    return key_of(call_id, context.turn_input)
 
 
 def _output(turn: Turn) -> Any:
     if not turn.results or not turn.results[0].success:
-        return told(turn)
+        return text_for_model(turn)
     parts = [_part(block) for block in turn.results[0].content]
-    return told(turn) if all(isinstance(part, ToolOutputText) for part in parts) else parts
+    return text_for_model(turn) if all(isinstance(part, ToolOutputText) for part in parts) else parts
 
 
 def _part(block: ContentBlock) -> ToolOutputText | ToolOutputImage | ToolOutputFileContent:

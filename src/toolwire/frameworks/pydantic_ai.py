@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from toolwire.frameworks.keyed_calls import Sessions, request_data, take_call, told
+from toolwire.frameworks.keyed_calls import FOR_THE_MODEL, Sessions, key_of, request_data, take_call, text_for_model
 from toolwire.permission.approval import SOMEBODY, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.session.runs.wire import decisions_of
@@ -28,8 +28,6 @@ _BY = Decider(channel="pydantic-ai")
 """The author of decisions that come as the framework's approvals, which names nobody."""
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 """The tools' own schemas are checked by toolwire, which tells the model all mistakes at once."""
-_FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
-"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
 
 
 class ToolwireToolset(AbstractToolset[Any]):
@@ -99,9 +97,9 @@ class ToolwireToolset(AbstractToolset[Any]):
         approval = _Approval(ctx.tool_call_metadata, None if tool_args == given else tool_args, self._sessions.store)
         decide = approval.decide if ctx.tool_call_approved else None
         try:
-            turn = await take_call(session, f"{call_id} {moment}", call_id, name, given, decide)
+            turn = await take_call(session, key_of(call_id, moment), call_id, name, given, decide)
         except DecisionRefused as refused:
-            raise (ToolFailed if refused.code in _FOR_THE_MODEL else UserError)(str(refused)) from refused
+            raise (ToolFailed if refused.code in FOR_THE_MODEL else UserError)(str(refused)) from refused
         if turn.suspended is not None:
             raise ApprovalRequired(metadata={"requests": [request_data(one) for one in turn.suspended.pending]})
         return _answer(turn)
@@ -174,9 +172,9 @@ def _find_call(ctx: RunContext[Any], call_id: str, given: dict[str, Any]) -> tup
 
 def _answer(turn: Turn) -> Any:
     if not turn.results or not turn.results[0].success:
-        raise ToolFailed(told(turn))
+        raise ToolFailed(text_for_model(turn))
     parts = [_part(block) for block in turn.results[0].content]
-    return told(turn) if all(isinstance(part, str) for part in parts) else parts
+    return text_for_model(turn) if all(isinstance(part, str) for part in parts) else parts
 
 
 def _part(block: ContentBlock) -> str | BinaryContent | ImageUrl | AudioUrl:
