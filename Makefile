@@ -12,14 +12,14 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 PYTHON_IS_NEW = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwire needs Python 3.11 or later: make PYTHON=python3.11 ...")'
 
-setup: $(VENV)/.stamp  ## the virtual environment with everything the suite needs
+setup: $(VENV)/.stamp wasm  ## the virtual environment with everything the suite needs
 
 $(VENV)/.stamp: requirements/dev.txt pyproject.toml
 	@$(PYTHON_IS_NEW)
@@ -28,6 +28,11 @@ $(VENV)/.stamp: requirements/dev.txt pyproject.toml
 	$(BIN)/uv pip sync -q requirements/dev.txt
 	$(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
+
+# Compiling it for this machine takes ten seconds, and each process of the suite would wait for them.
+wasm: $(VENV)/.stamp  ## the guest of the WebAssembly sandbox, unless it is there: half a minute
+	$(BIN)/python wasm/build.py
+	$(BIN)/python -m toolwire doctor > /dev/null
 
 .venv-demo/.stamp: requirements/dev.txt pyproject.toml
 	@$(PYTHON_IS_NEW)

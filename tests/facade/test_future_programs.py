@@ -14,7 +14,7 @@ from tests.invocation.future_server import MANY, FutureServer
 from tests.patience import PATIENCE_S
 from toolwire import Limits, ToolRegistry, ToolResult
 from toolwire.runtime.workers import Workers
-from toolwire.sandbox.drive.drive import SHARE
+from toolwire.sandbox.drive.call_drive import SHARE
 
 GATHER = f"import asyncio\n__result__ = await asyncio.gather(*(far(n) for n in range({MANY})))"
 PLAIN = "__result__ = [plain(n) for n in range(50)]"

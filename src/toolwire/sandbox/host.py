@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.answers import Answer, Parked
-from toolwire.sandbox.drive.program_run import ProgramRun, watch
+from toolwire.sandbox.drive.drive import Drive
+from toolwire.sandbox.drive.program_run import MakeDrive, ProgramRun, watch
 from toolwire.sandbox.processes import ProcessSource
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import CallHandlers, Flag, LaterAnswer
 from toolwire.sandbox.zygote import Zygotes
 
@@ -32,6 +33,10 @@ class Sandbox:
 
     Nothing is started until the first run. `close` ends the zygote and every program that still runs.
     """
+
+    usual_isolation: MinIsolation = "kernel"
+    """The least isolation of programs for which nobody asked for another."""
+    _make_drive: MakeDrive = Drive
 
     def __init__(self, zygotes: ProcessSource | None = None) -> None:
         """`zygotes` gives each program its process; None: a new `Zygotes`, which fork here."""
@@ -54,7 +59,7 @@ class Sandbox:
         """
         # The start of a zygote must not count as the program's time.
         isolation = self._zygotes.isolation()
-        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places, self._make_drive)
         try:
             return watch(self._start(lambda: program_run.run(call, self._callers)), program_run, cancel)
         finally:
@@ -73,7 +78,7 @@ class Sandbox:
         if not self._zygotes.is_ready:
             await asyncio.wrap_future(self._start(self._zygotes.isolation))
         isolation = self._zygotes.isolation()
-        program_run = ProgramRun(program, isolation, self._zygotes, self._places)
+        program_run = ProgramRun(program, isolation, self._zygotes, self._places, self._make_drive)
         try:
             driving = self._start(lambda: program_run.run(call, self._callers))
             return await watch_on_loop(driving, program_run)

@@ -1,4 +1,4 @@
-"""The port for the process of a program: forked on this machine (`zygote.py`), or on another one (`fleet`)."""
+"""The port for what holds a program: a process forked here (`zygote.py`) or elsewhere (`fleet`), or a guest (`wasm`)."""
 
 from __future__ import annotations
 
@@ -35,21 +35,7 @@ class FrameWriter(Protocol):
 
 
 class ProgramProcess(Protocol):
-    """The process of one program: its channel, and the means to end it. `Child` is one on this machine."""
-
-    @property
-    def reader(self) -> FrameReader:
-        """Frames from the program."""
-        ...
-
-    @property
-    def writer(self) -> FrameWriter:
-        """Frames to the program."""
-        ...
-
-    def signal(self, number: signal.Signals) -> None:
-        """Sends a signal if the process still runs; from any thread."""
-        ...
+    """What holds one program, and the means to end it: a process, or an instance of the guest (`wasm`)."""
 
     def kill(self) -> None:
         """Kills the process; from any thread."""
@@ -65,6 +51,24 @@ class ProgramProcess(Protocol):
 
     def close(self) -> None:
         """Kills the process and closes its channel; safe to repeat and from any thread."""
+        ...
+
+
+class PipeProcess(ProgramProcess, Protocol):
+    """A process with the channel of its program. `Child` is one on this machine."""
+
+    @property
+    def reader(self) -> FrameReader:
+        """Frames from the program."""
+        ...
+
+    @property
+    def writer(self) -> FrameWriter:
+        """Frames to the program."""
+        ...
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal if the process still runs; from any thread."""
         ...
 
 

@@ -31,9 +31,9 @@ ProgramStatus = Literal[
     "divergence",
 ]
 CallStatus = Literal["answered", "failed", "dropped", "parked", "not_started", "cancelled", "running"]
-IsolationLevel = Literal["none", "process", "kernel", "kernel+namespaces"]
+IsolationLevel = Literal["none", "process", "wasm", "kernel", "kernel+namespaces"]
 """Isolation levels, the weakest first. At `none` the kernel's limits do not hold either, and nothing ever runs."""
-MinIsolation = Literal["process", "kernel", "kernel+namespaces"]
+MinIsolation = Literal["process", "wasm", "kernel", "kernel+namespaces"]
 LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 
 NOTHING_TO_SHOW = (

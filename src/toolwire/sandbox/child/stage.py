@@ -2,7 +2,6 @@
 
 import asyncio
 import builtins
-import mmap
 import os
 import re
 import signal
@@ -28,6 +27,11 @@ from .world.stdout import ProgramOutput
 from .world.stubs import ToolTable
 from .world.tool_calls import CallChannel
 
+try:
+    import mmap
+except ImportError:  # WebAssembly has none
+    mmap = None
+
 BALLAST_BYTES = 4 << 20
 """Address space kept in reserve, so that a program that ran out of memory can still report it."""
 
@@ -42,7 +46,7 @@ class Stage:
         self._output = ProgramOutput(self._wire)
         self._exceptions = ToolExceptions()
         self._calls = CallChannel(self._wire, self._output, self._exceptions)
-        self._ballast: mmap.mmap | None = mmap.mmap(-1, BALLAST_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._ballast = _ballast()
         self._shim = AsyncShim(self._loop)
         self._modules = imports.modules(self._shim)
         self._importer = imports.Importer(self._modules)
@@ -213,6 +217,11 @@ class Stage:
             place, line = tracebacks.tell_place(frame)
             reason = "cpu" if number == signal.SIGXCPU else "asked"
             self._wire.send(encode('["stopped",', [reason, place, line], _END_CAP))
+
+
+def _ballast() -> Any:
+    """Returns address space to close in need; None in WebAssembly, where all of it would be memory in use."""
+    return mmap and mmap.mmap(-1, BALLAST_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def _own_builtins(importer: imports.Importer, helping: Help) -> dict[str, Any]:

@@ -91,7 +91,8 @@ def warm_up() -> list[str]:
     # Warnings about a model's text must not appear in its program's output.
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
-    time.tzset()
+    if hasattr(time, "tzset"):
+        time.tzset()
     time.localtime()
     for name, source in SAMPLES.items():
         if not _run_sample(source):

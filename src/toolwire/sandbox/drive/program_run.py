@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox import forked
 from toolwire.sandbox.admission import Places
-from toolwire.sandbox.drive.drive import Call, Drive
+from toolwire.sandbox.drive.call_drive import Call, CallDrive
 from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.drive.outcome import compose, not_started, oversize, source_error
 from toolwire.sandbox.isolation import require
@@ -25,11 +27,16 @@ STOP_S = 0.02
 """Seconds between two looks at `cancel`, and seconds that the thread of a stopped run gets to end."""
 _clock = time.monotonic
 
+MakeDrive = Callable[[LiveProgram, Any, Call, Workers], CallDrive]
+"""Makes the drive of a program in what its source gave."""
+
 
 class ProgramRun:
     """One run of a program. `run` does all of it in one thread; another thread waits for it, and then calls `close`."""
 
-    def __init__(self, program: Program, isolation: Isolation, zygotes: ProcessSource, places: Places) -> None:
+    def __init__(
+        self, program: Program, isolation: Isolation, zygotes: ProcessSource, places: Places, make_drive: MakeDrive
+    ) -> None:
         """Takes a place, or one in the queue. The time of the program begins here.
 
         Raises:
@@ -39,9 +46,10 @@ class ProgramRun:
         self._isolation = isolation
         self._zygotes = zygotes
         self._places = places
+        self._make_drive = make_drive
         self._place = places.take()
         self._child: ProgramProcess | None = None
-        self._drive: Drive | None = None
+        self._drive: CallDrive | None = None
 
     @property
     def remaining_s(self) -> float:
@@ -58,7 +66,7 @@ class ProgramRun:
         self._child = child
         try:
             require(program, self._isolation)
-            self._drive = Drive(live, child, call, callers)
+            self._drive = self._make_drive(live, child, call, callers)
             self._drive.run()
             end = (child.exit_after_kill() if live.end is not None else None) or child.exit(forked.EXIT_TIMEOUT_S)
             return compose(live, end, self._isolation, _clock())

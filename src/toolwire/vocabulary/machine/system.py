@@ -11,9 +11,11 @@ import re
 import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -98,6 +100,16 @@ def is_private(status: os.stat_result) -> bool:
 def uptime_s() -> float:
     """Returns seconds that only go up, by a clock of the machine. On Linux it goes on while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+def thread_clock() -> Callable[[], float]:
+    """Returns a function for any thread: processor seconds of the thread that calls this, up to its end.
+
+    Where no thread can read another's, it gives seconds that have passed, which are at least as many.
+    """
+    if sys.platform != "linux":
+        return time.monotonic
+    return partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
 
 
 def open_files_limit() -> int | None:

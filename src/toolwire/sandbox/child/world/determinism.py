@@ -4,7 +4,6 @@ C types are changed in place: `datetime` keeps its identity, subclasses and inst
 program is changed; all others have the machine's clocks and randomness.
 """
 
-import ctypes
 import datetime
 import gc
 import os
@@ -17,10 +16,18 @@ from typing import Any
 
 from . import dates
 
-# Taken before set-up code leaves `sys.modules`.
-_type_modified = ctypes.pythonapi.PyType_Modified
-_type_modified.argtypes = [ctypes.py_object]
-_type_modified.restype = None
+try:
+    # Taken before set-up code leaves `sys.modules`.
+    import ctypes
+
+    _type_modified = ctypes.pythonapi.PyType_Modified
+    _type_modified.argtypes = [ctypes.py_object]
+    _type_modified.restype = None
+except ImportError:
+    # WebAssembly has no ctypes. Its interpreter is one version, which has this.
+    _type_modified = None
+_kept: list[Any] = []
+"""Methods that were replaced. A cache of the interpreter may still point to one."""
 _NANO = 1_000_000_000
 _OWN_STREAM = 0x746F6F6C77697265
 """Separates the stream of `os.urandom` from that of `random`. A number, because seeding with text imports a module."""
@@ -139,8 +146,12 @@ def _freeze_dates(clock: Clock) -> None:
 def _replace(kind: type[Any], methods: dict[str, Any]) -> None:
     (members,) = gc.get_referents(kind.__dict__)
     for name, method in methods.items():
+        _kept.append(members[name])
         members[name] = classmethod(method)
-    _type_modified(kind)
+    if _type_modified is not None:
+        _type_modified(kind)
+    else:
+        sys._clear_type_cache()
 
 
 def _freeze_randomness(seed: int) -> None:
@@ -179,6 +190,7 @@ def _find_machine_values(clock: Clock) -> str:
         "time.localtime": time.localtime() == _localtime(now) and time.gmtime() == _gmtime(now),
         "unseeded random.Random": first.random() != second.random(),
         "uuid.uuid1": vars(uuid)["_generate_time_safe"] is None,
-        "the order of sets": not sys.flags.hash_randomization,
+        # The guest's hashes are those of its build.
+        "the order of sets": sys.platform == "wasi" or not sys.flags.hash_randomization,
     }
     return ", ".join(name for name, is_served in checks.items() if not is_served)
