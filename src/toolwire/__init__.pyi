@@ -26,6 +26,8 @@ from toolwire.permission.policy import Rule as Rule
 from toolwire.permission.policy_file import load_policy as load_policy
 from toolwire.sandbox.limits import Limits as Limits
 from toolwire.sandbox.report import ProgramResult as ProgramResult
+from toolwire.sandbox.runner import ProgramRunner as ProgramRunner
+from toolwire.sandbox.wasm.wasm_runner import WasmRunner as WasmRunner
 from toolwire.seeds import *  # noqa: F403 - these names stand there alone
 from toolwire.session.session import Session as Session
 from toolwire.session.turn import Turn as Turn

@@ -15,7 +15,7 @@ from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import Language, Thought
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.sandbox.runner import ProgramRunner
+from toolwire.sandbox.runner import RunnerChoice
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -33,7 +33,7 @@ class AgentOptions(TypedDict, total=False):
     programs: bool | None
     limits: Limits | None
     min_isolation: MinIsolation | None
-    runner: ProgramRunner | None
+    runner: RunnerChoice | None
     modules: Iterable[str] | None
     variables: KeepVariables | None
     always: Iterable[str] | None

@@ -40,7 +40,7 @@ from toolwire.sandbox.program import (
 )
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
-from toolwire.sandbox.runner import CallHandlers, LaterAnswer, ProgramRunner
+from toolwire.sandbox.runner import CallHandlers, LaterAnswer, ProgramRunner, usual_isolation
 from toolwire.sandbox.variable_rules import usable_variables, variables_note
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
@@ -165,7 +165,7 @@ class CodeExecution:
         *,
         limits: Limits,
         source_checks: bool = True,
-        min_isolation: MinIsolation = "kernel",
+        min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
         keeps_variables: bool = False,
     ) -> None:
@@ -175,7 +175,8 @@ class CodeExecution:
         self.keeps_variables = keeps_variables
         """True if models read that a program has the variables of earlier ones."""
         self.source_checks = source_checks
-        self.min_isolation: MinIsolation = require_isolation(min_isolation)
+        self.min_isolation: MinIsolation | None = None if min_isolation is None else require_isolation(min_isolation)
+        """The least isolation that was asked for; None: that of the runner that this machine gives."""
         self.last_invocation_id: str | None = None
         """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
         """
@@ -211,9 +212,9 @@ class CodeExecution:
         """
         is_kept = inner.can_suspend and bool(inner.ledger_id)
         run_id = program_id(inner) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
-        program = self._program(source, inner, replay_of(inner, _answer_from) if is_kept else None)
-        program, refused = _program_with_variables(program, inner)
         runner = self._runner()
+        program = self._program(source, inner, replay_of(inner, _answer_from) if is_kept else None, runner)
+        program, refused = _program_with_variables(program, inner)
         begun: set[int] = set()
 
         # The host numbers and names the calls: it never trusts the program's own claims.
@@ -261,7 +262,7 @@ class CodeExecution:
         mistakes.raise_first()
         return result
 
-    def _program(self, source: str, inner: ProgramHost, replay: Replay | None) -> Program:
+    def _program(self, source: str, inner: ProgramHost, replay: Replay | None, runner: ProgramRunner) -> Program:
         limits = self.limits
         if inner.deadline is not None:
             left = max(inner.deadline - time.monotonic(), 0.001)
@@ -275,7 +276,7 @@ class CodeExecution:
             ),
             limits=limits,
             source_checks=self.source_checks,
-            min_isolation=self.min_isolation,
+            min_isolation=self.min_isolation or usual_isolation(runner),
             modules=self.modules,
             replay=replay,
         )

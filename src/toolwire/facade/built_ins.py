@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.code_execution_tool import CodeExecutionTool
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
+    from toolwire.sandbox.runner import RunnerChoice
 
 
 class BuiltInTools(RegistryBase):
@@ -38,23 +39,28 @@ class BuiltInTools(RegistryBase):
         timeout: float | None = PROGRAM_TIME_S,
         *,
         limits: Limits | None = None,
-        min_isolation: MinIsolation = "kernel",
+        min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
+        runner: RunnerChoice | None = None,
     ) -> None:
         """Lets models run programs: adds the tool `code_execution`.
 
         `timeout` is the seconds for a whole program, tools included; None means the default of 30. `limits` replace it
         and bound more. `min_isolation` is as in `run_program`; calls fail as `unavailable` if this machine offers less.
-        With `modules` programs may import only these; None means all modules that programs may import.
+        With `modules` programs may import only these; None means all modules that programs may import. `runner` becomes
+        the registry's; None: it stays.
 
         Raises:
-            ConfigurationError: `timeout` is not a finite number above 0, or `modules` names a module that programs may
-                not import.
+            ConfigurationError: `timeout` is not a finite number above 0, `modules` names a module that programs may not
+                import, or `runner` is none.
         """
-        from toolwire.facade.built_in.program_entry import programs_entry
+        from toolwire.facade.built_in.program_entry import programs_entry, require_runner
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
+        if runner is not None:
+            own = require_runner(runner)
+            parts.change(lambda scope: replace(scope, runner=own))
         bounds = limits or Limits.within(_seconds(timeout))
         entry = programs_entry(
             lambda: parts.scope,

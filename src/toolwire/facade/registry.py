@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.tool_spec import ToolSpec
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
-    from toolwire.sandbox.runner import ProgramRunner
+    from toolwire.sandbox.runner import RunnerChoice
     from toolwire.vocabulary.context import CallContext
 
 F = TypeVar("F", bound=object)
@@ -64,7 +64,7 @@ class ToolRegistry(Settings, OldRegistryNames):
         result_limit_bytes: int | None = None,
         visible: Visible | None = None,
         middleware: Iterable[Middleware] = (),
-        runner: ProgramRunner | None = None,
+        runner: RunnerChoice | None = None,
     ) -> None:
         """Creates a registry.
 
@@ -76,7 +76,8 @@ class ToolRegistry(Settings, OldRegistryNames):
             visible: `visible(tool_name, caller)` returns True if the caller may see the tool. It counts here and in
                 every toolkit and session made of this registry.
             middleware: Layers around every call, the first outermost.
-            runner: Runs the programs, such as a `RemoteRunner` of `toolwire.fleet`; None: the sandbox of this machine.
+            runner: Runs the programs: "kernel" (Linux), "wasm", or a `ProgramRunner` such as a `RemoteRunner` of
+                `toolwire.fleet`. None: "kernel" on Linux, "wasm" elsewhere.
 
         Raises:
             ConfigurationError: the approver, a limit, a predicate, a layer, a rule or the runner cannot be used.
@@ -312,20 +313,22 @@ class ToolRegistry(Settings, OldRegistryNames):
         *,
         limits: Limits | None = None,
         source_checks: bool = True,
-        min_isolation: MinIsolation = "kernel",
+        min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
         state: Mapping[str, Any] | None = None,
+        runner: RunnerChoice | None = None,
     ) -> ProgramResult:
-        """Runs a program that may call this registry's tools, in another process, and returns how it ended.
+        """Runs a program that may call this registry's tools, in a sandbox, and returns how it ended.
 
         Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks on
         the source text. They only help the model: the sandbox does not rely on them. If the isolation here is weaker
-        than `min_isolation`, nothing runs; `process` is for programs that are as trusted as your own code. The
+        than `min_isolation`, nothing runs; None asks for all that `runner` gives, or the registry's runner without
+        one: `kernel` or `wasm`. `process` is for programs that are as trusted as your own code. The
         program's calls look bound parameters up in `state` first. With `modules` the program may import only these;
         None means all modules that programs may import.
 
         Raises:
-            ConfigurationError: `modules` names a module that programs may not import.
+            ConfigurationError: `modules` names a module that programs may not import, or `runner` is none.
             SandboxUnavailable: the required isolation cannot be had here; the message says what to do.
             Overloaded: too many programs are running already.
         """
@@ -338,6 +341,7 @@ class ToolRegistry(Settings, OldRegistryNames):
             source_checks=source_checks,
             min_isolation=min_isolation,
             modules=modules,
+            runner=runner,
         )
 
     # -- agents -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
-from toolwire.sandbox.answers import Answer, Parked
+from toolwire.sandbox.answers import Answer, Parked, replay_engine
 from toolwire.sandbox.drive.drive import Drive
 from toolwire.sandbox.drive.program_run import MakeDrive, ProgramRun, watch
 from toolwire.sandbox.processes import ProcessSource
@@ -100,6 +100,11 @@ class Sandbox:
                 return calls.start(lambda: call(made), ended)
 
             return await self.run_beside(program, CallHandlers(_answer_here, start))
+
+    @property
+    def replay_engine(self) -> str:
+        """Names where records of its programs replay: another Python, replay version or time zone does not."""
+        return replay_engine
 
     @property
     def zygotes(self) -> Zygotes:

@@ -6,12 +6,12 @@ import logging
 from dataclasses import dataclass
 
 from toolwire.sandbox.program import Program
-from toolwire.sandbox.report import Isolation, IsolationLevel
+from toolwire.sandbox.report import WASM_INSTEAD, Isolation, IsolationLevel
 from toolwire.sandbox.zygote import Zygote
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 ENOUGH: IsolationLevel = "kernel"
-"""The least isolation that programs get, unless code asks for less by name."""
+"""The least isolation that programs in processes get, unless code asks for less by name."""
 _LOG = logging.getLogger("toolwire.sandbox")
 _MISSING = "not "
 """How a layer's report begins when the layer does not hold, in letters of any case."""
@@ -35,15 +35,33 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerState:
+    """One runner of this machine.
+
+    Attributes:
+        name: What `runner=` takes.
+        is_taken: True if programs run there when nobody chooses.
+        level: The isolation level that it gives; `none` if it cannot run programs here.
+        text: What it is, or why it cannot run programs and what to do.
+    """
+
+    name: str
+    is_taken: bool
+    level: IsolationLevel
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The sandbox's state on this machine, observed when `diagnose` ran.
 
     Attributes:
-        level: The isolation level that programs get.
-        is_enough: True if programs run here with the default `min_isolation`, which is `kernel`.
+        level: The isolation level that programs get when nobody chooses a runner.
+        is_enough: True if programs run here when nobody asks for another isolation.
         layers: The layers in the order in which a child sets them up; empty when no sandbox can be started.
         system: Other facts that the sandbox reports: Python, platform, warm-up.
-        problem: Why no sandbox can be started, and what to do; empty when one was started.
+        problem: Why no process can be started, and what to do; empty when one was started, or where none is needed.
+        runners: The runners of this machine, with the one that is taken.
     """
 
     level: IsolationLevel
@@ -51,6 +69,7 @@ class Diagnosis:
     layers: tuple[Layer, ...]
     system: dict[str, str]
     problem: str = ""
+    runners: tuple[RunnerState, ...] = ()
 
 
 def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
@@ -87,14 +106,21 @@ def too_weak(isolation: Isolation, least: str) -> SandboxUnavailable:
     missing = [layer for layer in layers_of(isolation) if not layer.holds]
     observed = "; ".join(f"{layer.name}: {layer.observed}" for layer in missing)
     steps = " ".join(layer.how_to_fix for layer in missing)
+    if isolation.level == "wasm":
+        return SandboxUnavailable(
+            f"a program needs isolation level {least!r}, and the runner 'wasm' gives 'wasm'",
+            report=isolation.report,
+            how_to_fix="On Linux runner='kernel' gives it, if `toolwire doctor` says so.",
+        )
     return SandboxUnavailable(
         f"a program needs isolation level {least!r}, and this machine gives {isolation.level!r} ({observed})",
         report=isolation.report,
-        how_to_fix=f"{steps} `toolwire doctor` shows each layer.{_ANYWAY if isolation.level == 'process' else ''}",
+        how_to_fix=f"{steps} `toolwire doctor` shows each layer. {WASM_INSTEAD}"
+        f"{_ANYWAY if isolation.level == 'process' else ''}",
     )
 
 
-def diagnose() -> Diagnosis:
+def diagnose_kernel() -> Diagnosis:
     """Starts a new sandbox, runs its self-test, and ends it. Takes about a quarter of a second."""
     try:
         zygote = Zygote()

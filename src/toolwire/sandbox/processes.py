@@ -1,4 +1,4 @@
-"""The port for what holds a program: a process forked here (`zygote.py`) or elsewhere (`fleet`), or a guest (`wasm`)."""
+"""The port for what holds a program: a process forked here (`zygote.py`) or elsewhere (`fleet`), or a guest."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ CallStatus = Literal["answered", "failed", "dropped", "parked", "not_started", "
 IsolationLevel = Literal["none", "process", "wasm", "kernel", "kernel+namespaces"]
 """Isolation levels, the weakest first. At `none` the kernel's limits do not hold either, and nothing ever runs."""
 MinIsolation = Literal["process", "wasm", "kernel", "kernel+namespaces"]
+INSTALL_WASM = "pip install 'toolwire[wasm]'"
+WASM_INSTEAD = f"Or run programs in WebAssembly, one wall inside this process: {INSTALL_WASM}, and runner='wasm'."
 LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 
 NOTHING_TO_SHOW = (

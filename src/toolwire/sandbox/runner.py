@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import MinIsolation, ProgramResult
 
 
 class Flag(Protocol):
@@ -53,6 +53,9 @@ class ProgramRunner(Protocol):
     """Runs programs, for all threads and event loops at once. `check_runner` of `toolwire.testing` checks one.
 
     The result tells how a program ended, in every case. Exceptions are for the caller of the run.
+
+    A runner may have `usual_isolation`, the least isolation of a program for which nobody asked for another ("kernel"
+    without it), and `replay_engine`, a text that names where its records replay (that of this process's Python).
     """
 
     def run(
@@ -83,3 +86,14 @@ class ProgramRunner(Protocol):
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /) -> ProgramResult:
         """Works as `run`, awaited: `call` runs in other threads than the loop's, and the loop goes on meanwhile."""
         ...
+
+
+RunnerName = Literal["kernel", "wasm"]
+"""A runner of this machine: the sandbox that the kernel holds, or the one in WebAssembly."""
+RunnerChoice = ProgramRunner | RunnerName
+
+
+def usual_isolation(runner: ProgramRunner) -> MinIsolation:
+    """Returns the least isolation of this runner's programs for which nobody asked for another."""
+    usual: MinIsolation = getattr(runner, "usual_isolation", "kernel")
+    return usual

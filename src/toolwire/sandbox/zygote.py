@@ -21,7 +21,7 @@ from typing import Literal
 
 from toolwire.sandbox.forked import Child, Spawning, ZygoteGone
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.report import Isolation
+from toolwire.sandbox.report import WASM_INSTEAD, Isolation
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.vocabulary.machine import system
 
@@ -41,9 +41,9 @@ class Zygote:
     def __init__(self, script: Path = SCRIPT) -> None:
         if not system.IS_LINUX or not sys.executable:
             raise SandboxUnavailable(
-                f"programs cannot run on {system.PLATFORM} yet",
+                f"the runner 'kernel' needs Linux, and this is {system.PLATFORM}",
                 report={"platform": system.PLATFORM},
-                how_to_fix=_HOW_TO_FIX,
+                how_to_fix=WASM_INSTEAD,
             )
         self.spawned = 0
         self._lock = threading.Lock()
@@ -139,7 +139,7 @@ class Zygote:
         raise SandboxUnavailable(
             f"the sandbox's process {sys.executable!r} does not start: {reason}",
             report={"python": sys.executable, "exit": str(self._process.returncode)},
-            how_to_fix=_HOW_TO_FIX,
+            how_to_fix=f"{_HOW_TO_FIX} {WASM_INSTEAD}",
         )
 
 

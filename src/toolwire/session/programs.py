@@ -19,7 +19,7 @@ from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.sandbox.runner import ProgramRunner
+from toolwire.sandbox.runner import RunnerChoice
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -54,8 +54,8 @@ class Bounds:
     modules: Iterable[str] | None
     variables: KeepVariables | None = None
     """"keep": a program has the variables of earlier ones. Those of one reply then run one after the other."""
-    runner: ProgramRunner | None = None
-    """Runs the programs; None: the registry's runner, or the sandbox of this machine."""
+    runner: RunnerChoice | None = None
+    """Runs the programs; None: the registry's runner, or that of this machine."""
 
 
 def with_programs(
@@ -104,7 +104,7 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
         scope,
         limits or program_limits(there),
         call_back,
-        min_isolation=least or "kernel",
+        min_isolation=least,
         modules=program_modules(there) if modules is None else modules,
         keeps_variables=bounds.variables is not None,
     )

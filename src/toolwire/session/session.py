@@ -39,7 +39,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.sandbox.runner import ProgramRunner
+from toolwire.sandbox.runner import RunnerChoice
 from toolwire.session.dialogue import Dialogue, OnUnreadable
 from toolwire.session.finish import TurnFinish, end_of, offer_finish
 from toolwire.session.frame import refuse_options_below, run_below, trace_turn, turn_scope
@@ -115,7 +115,7 @@ class Session(Traceable, Observable):
         programs: bool | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
-        runner: ProgramRunner | None = None,
+        runner: RunnerChoice | None = None,
         modules: Iterable[str] | None = None,
         variables: KeepVariables | None = None,
         always: Iterable[str] | None = None,
@@ -137,12 +137,13 @@ class Session(Traceable, Observable):
         `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the registry's.
         `approver` asks. With a `store` (a `Store` or its URL) turns are recorded, and one that needs a decision is
         suspended; else such calls do not run. `limits` bound programs and clean-ups, no program runs below
-        `min_isolation` ("kernel") or imports more than `modules` (all), and `runner` runs them; None: the registry's
-        settings. These turn none on. With `variables="keep"`, a program has the variables of the last. `language`
-        ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape a text prompt; None
-        is the first. `on_unreadable="note"` notes an unreadable reply in `turn.reply.message`. With `always`, the model
-        sees the tools that it names (`*` matches any text), and finds others with `search_tools`; None: the registry's
-        setting. `finish` offers a tool by which the model ends: its name, or a pydantic model (`Turn.final`).
+        `min_isolation` or imports more than `modules` (all), and `runner` ("kernel", "wasm" or a `ProgramRunner`) runs
+        them; None: the registry's settings. These turn none on. With `variables="keep"`, a program has the variables of
+        the last. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact")
+        shape a text prompt; None is the first. `on_unreadable="note"` notes an unreadable reply in
+        `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
+        others with `search_tools`; None: the registry's setting. `finish` offers a tool by which the model ends: its
+        name, or a pydantic model (`Turn.final`).
         `read_text_calls` runs a native text that is only calls. `ending_line` adds to native results how to end.
         `conversation` names what turns of several processes share; None: a new id. The model calls for `caller`, or the
         toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters come from `state` first.

@@ -31,7 +31,8 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def doctor(context: typer.Context, json: JsonOption = False) -> None:
     """Print how well this machine holds programs.
 
-    It tries each layer, and reports what it observed.
+    It tries each runner and each layer, and reports what it observed. The first
+    time it compiles the WebAssembly guest, which takes some seconds.
     """
     from toolwire.doctor import diagnose
 
@@ -55,4 +56,7 @@ def _diagnosis_text(diagnosis: Diagnosis) -> str:
             lines.append(f"{'':<16} To get it: {layer.how_to_fix}")
     if diagnosis.problem:
         lines.append(diagnosis.problem)
+    for runner in diagnosis.runners:
+        mark = ", which programs take" if runner.is_taken else ""
+        lines.append(f"runner {runner.name!r:<9} {runner.level}{mark}: {runner.text}")
     return "\n".join(lines)

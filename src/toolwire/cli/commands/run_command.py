@@ -6,7 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -77,6 +77,9 @@ def run_reply(
     ] = None,
     store: StoreOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
+    runner: Annotated[
+        Literal["kernel", "wasm"] | None, typer.Option(help="What holds programs; else what the tools say.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a model's reply and print the answer for the model."""
@@ -108,6 +111,7 @@ def run_reply(
                 store=opened,
                 caller=caller,
                 language=language,
+                runner=runner,
             )
         turn = _turn(
             lambda: session.resume(run_id) if run_id else session.turn(content),

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
@@ -23,10 +24,11 @@ from toolwire.protocols.text_formats import JSON_TEXT
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
+from toolwire.sandbox.answers import replay_engine
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.report import MinIsolation, ProgramResult
-from toolwire.sandbox.runner import ProgramRunner
+from toolwire.sandbox.report import INSTALL_WASM, MinIsolation, ProgramResult
+from toolwire.sandbox.runner import ProgramRunner, RunnerChoice
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine import system
@@ -59,22 +61,42 @@ def programs_run_by(runner: ProgramRunner) -> Generator[None]:
 
 
 def program_runner(scope: Scope) -> ProgramRunner:
-    """Returns the present runner of programs: the one in place for all, the scope's own, or else the sandbox."""
+    """Returns the present runner of programs: the one in place for all, the scope's own, or else this machine's.
+
+    On Linux that is the sandbox that the kernel holds, or none: what is installed never lowers the wall there.
+    Elsewhere it is WebAssembly.
+    """
     if _STAND_INS:
         return _STAND_INS[-1]
-    return sandbox_of(scope.runtime) if scope.runner is None else scope.runner
+    runner: RunnerChoice = scope.runner or ("kernel" if system.IS_LINUX else "wasm")
+    if runner == "kernel":
+        return sandbox_of(scope.runtime)
+    if runner == "wasm":
+        from toolwire.sandbox.wasm.wasm_runner import WasmRunner
+
+        return scope.runtime.own("wasm", WasmRunner)
+    return runner
 
 
-def require_runner(runner: ProgramRunner) -> ProgramRunner:
+def engine_of_programs(scope: Scope) -> str:
+    """Returns where records of this scope's programs replay."""
+    return getattr(program_runner(scope), "replay_engine", replay_engine)
+
+
+def require_runner(runner: RunnerChoice) -> RunnerChoice:
     """Returns the runner unchanged.
 
     Raises:
-        ConfigurationError: it is not a `ProgramRunner`.
+        ConfigurationError: it is neither a `ProgramRunner` nor the name of one.
     """
-    if isinstance(runner, type) or not all(hasattr(runner, way) for way in ("run", "run_async", "run_beside")):
+    if runner in ("kernel", "wasm"):
+        return runner
+    lacks = [way for way in ("run", "run_async", "run_beside") if not callable(getattr(runner, way, None))]
+    if isinstance(runner, str | type) or lacks:
+        problem = f" has no method {lacks[0]}" if lacks and not isinstance(runner, str | type) else ""
         raise ConfigurationError(
-            f"runner={runner!r:.80}: give an object that runs programs, such as RemoteRunner(['r1:8443'], cert=..., "
-            "key=..., ca=...) of toolwire.fleet"
+            f"runner={runner!r:.80}{problem}: give 'kernel', 'wasm', or an object that runs programs, such as "
+            "RemoteRunner(['r1:8443'], cert=..., key=..., ca=...) of toolwire.fleet"
         )
     return runner
 
@@ -84,7 +106,7 @@ def programs_entry(
     limits: Limits,
     call_back: Callable[[str, Mapping[str, Any]], ToolResult],
     *,
-    min_isolation: MinIsolation,
+    min_isolation: MinIsolation | None,
     modules: Iterable[str] | None,
     keeps_variables: bool = False,
 ) -> Entry:
@@ -95,8 +117,8 @@ def programs_entry(
     The owner's own `run` of the tool uses `call_back` to enter the path. Where no program can run, the log
     `toolwire.sandbox` says so once in a process.
     """
-    if not system.IS_LINUX and not _STAND_INS and scope().runner is None:
-        _warn_without_sandbox()
+    if not system.IS_LINUX and not _STAND_INS and scope().runner is None and find_spec("wasmtime") is None:
+        _warn_without_runner()
     execution = CodeExecution(
         lambda: program_runner(scope()),
         limits=limits,
@@ -115,12 +137,13 @@ def programs_entry(
 
 
 @functools.cache
-def _warn_without_sandbox() -> None:
+def _warn_without_runner() -> None:
     _LOG.warning(
-        "programs need Linux, and this is %s: each program will be refused. Let the model make calls instead: "
-        "Session(tools, protocol='json') for any chat model, or the format of its provider: 'openai', "
-        "'openai-responses', 'anthropic' or 'gemini'.",
+        "programs on %s run in WebAssembly, which is not installed, so each program will be refused: %s. Or let the "
+        "model make calls instead: Session(tools, protocol='json') for any chat model, or the format of its provider: "
+        "'openai', 'openai-responses', 'anthropic' or 'gemini'.",
         system.PLATFORM,
+        INSTALL_WASM,
     )
 
 
@@ -170,8 +193,9 @@ def run_program(
     *,
     limits: Limits | None,
     source_checks: bool,
-    min_isolation: MinIsolation,
+    min_isolation: MinIsolation | None,
     modules: Iterable[str] | None,
+    runner: RunnerChoice | None,
 ) -> ProgramResult:
     """Runs a program that may call these tools, and returns how it ended. Rules apply only to the calls that it makes.
 
@@ -179,6 +203,8 @@ def run_program(
         SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         Overloaded: too many programs are running already.
     """
+    if runner is not None:
+        scope = replace(scope, runner=require_runner(runner))
     execution = CodeExecution(
         lambda: program_runner(scope),
         limits=limits or Limits(),

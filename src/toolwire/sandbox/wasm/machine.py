@@ -21,6 +21,10 @@ _MONOTONIC_CLOCK = "wasi:clocks/monotonic-clock@"
 _MIB = 1_048_576
 
 
+class GuestDied(Exception):
+    """The guest broke its own interpreter; the text says how, for a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostFunctions:
     """What the guest may call. An exception of one ends the guest, and `Machine.play` raises it."""
@@ -29,9 +33,9 @@ class HostFunctions:
     write: Callable[[str], None]
     pause: Callable[[float], None]
 
-
-class GuestDied(Exception):
-    """The guest broke its own interpreter; the text says how, for a model."""
+    def refuse_wait(self, _: int) -> int:
+        """Stands for the waits of WASI. Raises GuestDied."""
+        raise GuestDied("it waited for something that a program cannot have")
 
 
 def make_config(target: str | None) -> Config:
@@ -108,25 +112,24 @@ class Machine:
         linker.allow_shadowing = True
         linker.add_wasip2()
         with linker.root() as root:
-            root.add_func("read", self._outside(lambda host: host.read()))
-            root.add_func("write", self._outside(lambda host, data: host.write(data)))
-            root.add_func("pause", self._outside(lambda host, seconds: host.pause(seconds)))
+            for name in ("read", "write", "pause"):
+                root.add_func(name, self._outside(name))
             with root.add_instance(clock_name) as clock:
                 # Nobody could end a guest that waits in WASI, so it can only ask for the time there.
-                clock.add_func("now", lambda _: time.monotonic_ns())
-                clock.add_func("resolution", lambda _: 1)
-                clock.add_func("subscribe-duration", self._outside(_refuse_wait))
-                clock.add_func("subscribe-instant", self._outside(_refuse_wait))
+                clock.add_func("now", _now_ns)
+                clock.add_func("resolution", _resolution_ns)
+                clock.add_func("subscribe-duration", self._outside("refuse_wait"))
+                clock.add_func("subscribe-instant", self._outside("refuse_wait"))
         return linker
 
-    def _outside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function of the host as the guest calls it: its time is not the guest's."""
+    def _outside(self, name: str) -> Callable[..., Any]:
+        """Returns the host's function of that name as the guest calls it: its time is not the guest's."""
         from wasmtime import WasmtimeError
 
         def call(_: object, *arguments: Any) -> Any:
             self._leave()
             try:
-                return function(self._host, *arguments)
+                return getattr(self._host, name)(*arguments)
             except BaseException as failure:  # noqa: BLE001 - `play` raises it
                 # Passed around wasmtime: its package keeps one exception for all threads.
                 self._failure = failure
@@ -142,8 +145,12 @@ class Machine:
             self._used_s += self._clock() - since
 
 
-def _refuse_wait(_: HostFunctions, __: int) -> int:
-    raise GuestDied("it waited for something that a program cannot have")
+def _now_ns(_: object) -> int:
+    return time.monotonic_ns()
+
+
+def _resolution_ns(_: object) -> int:
+    return 1
 
 
 def _reason(trap: str) -> str:

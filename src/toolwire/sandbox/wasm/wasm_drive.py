@@ -1,4 +1,4 @@
-"""Drives a program in the guest: the guest calls the host's functions in the drive's thread. No pipe, signal or fork."""
+"""Drives a program in the guest, which calls the host's functions in the drive's thread. No pipe, signal or fork."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.report import Isolation
+from toolwire.sandbox.report import INSTALL_WASM, Isolation
 from toolwire.sandbox.wasm.compiled import Load, load_or_compile, target_name
 from toolwire.sandbox.wasm.guest_file import guest
 from toolwire.sandbox.wasm.machine import Machine, make_config
@@ -22,7 +22,6 @@ from toolwire.sandbox.wasm.wasm_process import WasmProcess
 from toolwire.vocabulary.errors import SandboxUnavailable
 from toolwire.vocabulary.machine.system import call_at_fork
 
-INSTALL = "pip install 'toolwire[wasm]'"
 IDLE_LIMIT = 8
 """Engines that are kept for later programs: their code is shared, and each has 3 MB of its own."""
 _PULLEY = "pulley64"
@@ -50,17 +49,25 @@ class WasmRunner(Sandbox):
 
     def __init__(self) -> None:
         """Compiles and loads nothing before the first program."""
-        super().__init__(WasmMachines())
+        self._machines = WasmMachines()
+        super().__init__(self._machines)
         _RUNNERS.add(self)
+
+    def isolation(self) -> Isolation:
+        """Returns what holds programs here; compiles the guest if nobody has.
+
+        Raises:
+            SandboxUnavailable: wasmtime or the guest is missing; the message says what to do.
+        """
+        return self._machines.isolation()
 
     @property
     def replay_engine(self) -> str:
-        """The environment that records of its programs belong to: the guest, on any system and Python.
-
-        Raises:
-            SandboxUnavailable: There is no guest.
-        """
-        return guest().replay_engine
+        """Names where records of its programs replay: with this guest, on any system and Python."""
+        try:
+            return guest().replay_engine
+        except SandboxUnavailable:
+            return "wasm without a guest"
 
 
 class WasmMachines:
@@ -137,7 +144,7 @@ def _loaded_guest() -> _LoadedGuest:
 def _load_guest() -> _LoadedGuest:
     place = find_spec("wasmtime")
     if place is None or place.origin is None:
-        raise SandboxUnavailable("programs in WebAssembly need wasmtime", report={}, how_to_fix=f"{INSTALL}.")
+        raise SandboxUnavailable("programs in WebAssembly need wasmtime", report={}, how_to_fix=f"{INSTALL_WASM}.")
     from wasmtime import Engine
 
     found = guest()
@@ -159,7 +166,7 @@ def _may_make_code(packages: Path) -> bool:
 
 
 def _after_fork_in_child() -> None:
-    global _loading  # noqa: PLW0603
+    global _loading
     _loading = threading.Lock()
     for runner in list(_RUNNERS):
         runner.after_fork()

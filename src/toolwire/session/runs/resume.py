@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
+from toolwire.facade.built_in.program_entry import engine_of_programs
 from toolwire.facade.driving import async_scope
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.batch import invoke_turn
@@ -21,7 +22,6 @@ from toolwire.journal.kept_reply import reply_form, reply_of
 from toolwire.journal.run import RUN_LIFE_S, ConversationChanged, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import narrow_rule
-from toolwire.sandbox.answers import replay_engine
 from toolwire.session.runs.decision_check import check_decision
 from toolwire.session.runs.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
@@ -189,7 +189,7 @@ class Runs:
             tools={entry.name: entry.tool.digest for entry in entries},
             policy_digest=scope.policy.digest,
             taints=tuple(sorted(taints)),
-            engine=replay_engine,
+            engine=engine_of_programs(scope),
             created_at=now,
             expires_at=now + RUN_LIFE_S,
             variables=self._variables.of(scope.caller),
@@ -264,11 +264,11 @@ class Runs:
         This happens before its calls run, since they run in parallel.
         """
         has_program, engine = any(call.name == CODE_EXECUTION for call in reply.calls), ledger.start.engine
-        if has_program and engine != replay_engine:
+        if has_program and engine != (here := engine_of_programs(self._scope())):
             raise DecisionRefused(
                 "divergence",
-                f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not replay the "
-                "same way. Resume it with the same version of Python and toolwire.",
+                f"the run's program was recorded on {engine!r} and this is {here!r}: it would not replay the same way. "
+                "Resume it with the same runner, and the same version of Python and toolwire.",
             )
         known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
         _refuse_divergence([result for result in known if isinstance(result, ToolResult)])

@@ -35,3 +35,17 @@ def _absolute(variable: str) -> Path | None:
     """Returns the path in a variable of the environment. One that is not absolute does not count."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
+
+
+_roots: set[Path] = set()
+
+
+def note_root(folder: str | Path) -> None:
+    """Notes that a file tool of this process may write below the folder."""
+    _roots.add(Path(folder).resolve())
+
+
+def is_in_reach(folder: Path) -> bool:
+    """True if the tools of a folder in this process may write in this folder, or replace it."""
+    real = folder.resolve()
+    return any(root == real or root in real.parents or real in root.parents for root in _roots)

@@ -151,7 +151,7 @@ def _replace(kind: type[Any], methods: dict[str, Any]) -> None:
     if _type_modified is not None:
         _type_modified(kind)
     else:
-        sys._clear_type_cache()
+        sys._clear_type_cache()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _freeze_randomness(seed: int) -> None:
