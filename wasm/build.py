@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import re
 import shutil
 import subprocess
 import sys
@@ -29,9 +30,17 @@ def main() -> None:
         guest = build(Path(place))
     (FOLDER / PACKED).write_bytes(lzma.compress(guest, preset=6))
     digest, tool = hashlib.sha256(guest).hexdigest(), f"componentize-py {version('componentize-py')}"
-    facts = {"source": source, "digest": digest, "python": "3.14", "made_by": tool}
+    facts = {"source": source, "digest": digest, "python": _python_of(guest), "made_by": tool}
     about.write_text(json.dumps(facts, indent=1) + "\n")
     print(f"{FOLDER / PACKED}: {(FOLDER / PACKED).stat().st_size / 1e6:.1f} MB by {tool}")
+
+
+def _python_of(guest: bytes) -> str:
+    """Returns the version of the guest's interpreter, which stands before its licence's date."""
+    found = re.search(rb"\b(3\.\d+\.\d+) \(", guest)
+    if found is None:
+        raise SystemExit("the guest does not say which Python it has")
+    return found.group(1).decode()
 
 
 def build(place: Path) -> bytes:
@@ -45,7 +54,9 @@ def build(place: Path) -> bytes:
     shutil.copytree(Path(tzdata.__file__).parent / "zoneinfo", app / "tzdata" / "zoneinfo")
     world = ["-d", str(Path(__file__).parent / "program.wit"), "-w", "program"]
     command = [str(TOOL), "-q", *world, "componentize", "-p", str(app), f"{PACKAGE}.wasm_app", "-o", str(made)]
-    subprocess.run(command, check=True)
+    # So that it puts no packages of this machine into the guest.
+    (place / "nothing" / "lib" / "site-packages").mkdir(parents=True)
+    subprocess.run(command, check=True, env={"VIRTUAL_ENV": str(place / "nothing")})
     return made.read_bytes()
 
 

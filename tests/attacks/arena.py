@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import toolwire.sandbox
-from tests.attacks.attack import Attack, Sign, prelude
+from tests.attacks.attack import USUAL_LIMITS, Attack, Sign, prelude
 from tests.attacks.canaries import ENVIRONMENT_NAME, Canaries
-from toolwire import Limits, ToolRegistry, ToolSpec
+from toolwire import Limits, ToolRegistry, ToolSpec, WasmRunner
 from toolwire.invocation.ports.blocking import BlockingPorts
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.report import Isolation, ProgramResult
+from toolwire.sandbox.wasm.machine import GUEST_MB
 from toolwire.sandbox.zygote import Zygotes
 
 HONEST = "__result__ = [add(1, 2), math.sqrt(16), 'a'.upper(), sum(range(5))]"
@@ -57,6 +58,9 @@ class Outcome:
 class Arena:
     """A registry with tools that are granted, and others that are not, over a sandbox of its own."""
 
+    guest_kib = 0
+    """The memory of this process that a program itself may have."""
+
     def __init__(self, canaries: Canaries, *, without: str = "", permit_all: bool = False) -> None:
         """`without` names the layers that are taken away; `permit_all` takes away the rules of the registry."""
         self._canaries = canaries
@@ -76,8 +80,7 @@ class Arena:
         """Runs the attack, looks everywhere, and then sees whether the host still runs an honest program."""
         limits = limits or attack.limits
         targets = self._canaries.targets
-        zygotes = self._sandbox.zygotes
-        zygote = zygotes.current().process_id
+        zygote = self._zygote()
         self._ran.clear()
         before = _Host()
         sources = [prelude(targets) + source for source in (attack.source, attack.then) if source]
@@ -88,10 +91,10 @@ class Arena:
         signs = self._canaries.read_from(repr(told)) | self._canaries.seen()
         for result in results:
             signs |= _beyond(result, limits)
-        signs |= before.changes() | self._tools(results)
+        signs |= before.changes(GROWTH_KIB + self.guest_kib) | self._tools(results)
         if self.registry.run_program(HONEST).value != HONEST_VALUE:
             signs.add("host fault")
-        if zygotes.current().process_id != zygote:
+        if self._zygote() != zygote:
             signs.add("zygote")
         if left := self._left_alive():
             signs.add("process")
@@ -110,6 +113,9 @@ class Arena:
         for process in _processes(self._script):
             _end(process)
         self._folder.cleanup()
+
+    def _zygote(self) -> int:
+        return self._sandbox.zygotes.current().process_id
 
     def _tools(self, results: tuple[ProgramResult, ...]) -> set[Sign]:
         found: set[Sign] = set()
@@ -136,6 +142,31 @@ class Arena:
                 return strangers + children[SPARES:]
             # No event reports the end of a process that is not a child.
             time.sleep(0.002)
+
+
+class WasmArena(Arena):
+    """The same, with programs in WebAssembly inside the test process."""
+
+    # A program's memory is this process's, and a message of a hostile guest may be as large once more.
+    guest_kib = 2 * (USUAL_LIMITS.memory_mb + GUEST_MB) << 10
+
+    def __init__(self, canaries: Canaries) -> None:
+        super().__init__(canaries)
+        self._sandbox = self._runtime.own("wasm", WasmRunner)
+        self.registry._parts.change(lambda scope: replace(scope, runner="wasm"))
+        self.registry.run_program("1")
+        self._children = _children()
+
+    def _zygote(self) -> int:
+        return 0
+
+    def _left_alive(self) -> list[int]:
+        return sorted(_children() - self._children)
+
+
+def _children() -> set[int]:
+    """The processes that this one has started."""
+    return {int(child) for tasks in Path("/proc/self/task").glob("*/children") for child in tasks.read_text().split()}
 
 
 def naive(attack: Attack, canaries: Canaries) -> set[Sign]:
@@ -204,9 +235,9 @@ class _Host:
         self._folder, self._mask = Path.cwd(), sys.getrecursionlimit()
         self._environment = dict(os.environ)
 
-    def changes(self) -> set[Sign]:
+    def changes(self, growth_kib: int) -> set[Sign]:
         """`host fault` if the host grew or changed."""
-        grown = _peak_kib() - self._peak > GROWTH_KIB
+        grown = _peak_kib() - self._peak > growth_kib
         now = (Path.cwd(), sys.getrecursionlimit(), dict(os.environ))
         return {"host fault"} if grown or now != (self._folder, self._mask, self._environment) else set()
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from tests.attacks.arena import Arena
+from tests.attacks.arena import Arena, WasmArena
 from tests.attacks.canaries import ENVIRONMENT_NAME, Canaries
 
 
@@ -22,6 +22,13 @@ def canaries() -> Iterator[Canaries]:
 def arena(canaries: Canaries) -> Iterator[Arena]:
     """The sandbox as it is."""
     with closing(Arena(canaries)) as arena:
+        yield arena
+
+
+@pytest.fixture(scope="session")
+def wasm_arena(canaries: Canaries) -> Iterator[WasmArena]:
+    """The sandbox in WebAssembly."""
+    with closing(WasmArena(canaries)) as arena:
         yield arena
 
 

@@ -1,18 +1,37 @@
-"""One sandbox for all tests of a process: they share its zygote, as users do."""
+"""One sandbox for all tests of a process: they share its zygote, as users do.
+
+With `TOOLWIRE_TESTS_RUNNER=wasm` it is the one in WebAssembly. `tests/sandbox/wasm/test_in_wasm.py` runs these tests so.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.sandbox.programs import Runner
+from toolwire import WasmRunner
 from toolwire.sandbox.host import Sandbox
+from toolwire.sandbox.program import Program
+
+IN_WASM = os.environ.get("TOOLWIRE_TESTS_RUNNER") == "wasm"
+SandboxHere = WasmRunner if IN_WASM else Sandbox
+if IN_WASM:
+    defaults = Program.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults["min_isolation"] = "wasm"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if IN_WASM and item.get_closest_marker("of_processes")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
 def shared_sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as sandbox:
+    with SandboxHere() as sandbox:
         yield sandbox
 
 
@@ -24,5 +43,5 @@ def run(shared_sandbox: Sandbox) -> Runner:
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     """One of the test's own, for those that break it."""
-    with Sandbox() as own:
+    with SandboxHere() as own:
         yield own

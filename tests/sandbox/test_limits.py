@@ -22,6 +22,7 @@ EARLY_CPU_S, LATE_CPU_S = 0.7, 1.5
 
 
 @pytest.mark.threat(49)
+@pytest.mark.of_processes
 def test_processor_time(run: Runner) -> None:
     result = run("print('start')\nwhile True:\n    pass", cpu_s=1, wall_s=150, deadline_s=150)
     assert result.error is not None
@@ -31,6 +32,7 @@ def test_processor_time(run: Runner) -> None:
 
 
 @pytest.mark.threat(49)
+@pytest.mark.of_processes
 def test_processor_time_of_a_program_that_ignores_the_signal(run: Runner) -> None:
     source = """
 signal = statistics.sys.modules["signal"]
@@ -50,6 +52,7 @@ def test_a_program_has_ten_seconds_of_its_own_unless_said_otherwise() -> None:
 
 @pytest.mark.requirement("attp.isolation.timeout", "ptc.safety.process")
 @pytest.mark.threat(49)
+@pytest.mark.of_processes
 def test_time_of_the_program(run: Runner) -> None:
     result = run("print('a', end='')\nwhile True:\n    pass", wall_s=1)
     assert result.error is not None
@@ -85,6 +88,7 @@ def test_waiting_for_tools_does_not_count_as_time_of_the_program(run: Runner) ->
     assert (result.status, result.value) == ("finished", (1, 2, [3, 4]))
 
 
+@pytest.mark.of_processes
 def test_deadline(run: Runner) -> None:
     result = run("print('a')\nwhile True:\n    pass", deadline_s=1.5)
     assert result.error is not None
@@ -213,6 +217,7 @@ def test_size_of_the_source(run: Runner) -> None:
 
 
 @pytest.mark.threat(49)
+@pytest.mark.of_processes
 def test_a_program_cannot_start_others(run: Runner) -> None:
     source = "try:\n    random._os.pipe()\nexcept OSError as error:\n    print(error)"
     assert run(source).stdout == "[Errno 1] Operation not permitted\n"

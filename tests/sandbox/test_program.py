@@ -231,6 +231,7 @@ CRASHES = {
 
 @pytest.mark.requirement("ptc.safety.process")
 @pytest.mark.parametrize(("source", "message"), CRASHES.items())
+@pytest.mark.of_processes
 def test_a_crash_says_how_the_process_ended(run: Runner, source: str, message: str) -> None:
     result = run(source)
     assert result.error is not None
@@ -238,6 +239,7 @@ def test_a_crash_says_how_the_process_ended(run: Runner, source: str, message: s
 
 
 @pytest.mark.requirement("ptc.safety.level")
+@pytest.mark.of_processes
 def test_the_result_says_what_isolation_there_was(run: Runner) -> None:
     isolation = run("1").isolation
     assert isolation.level in ("kernel", "kernel+namespaces")

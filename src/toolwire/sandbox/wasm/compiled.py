@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Load = Callable[["Engine"], "Component"]
 """Loads the compiled guest for one more engine."""
+KEPT_FILES = 4
+"""Compiled guests of 37 MB that stay in the folder: of so many versions of toolwire and wasmtime that a user has."""
 _SUM_BYTES = hashlib.sha256().digest_size
 _LOG = logging.getLogger("toolwire.sandbox")
 
@@ -86,12 +88,20 @@ def _compile_into(folder: Path, name: str, guest: Guest, engine: Engine) -> Load
                 whole.flush()
                 os.fsync(whole.fileno())
             draft.replace(folder / name)
+            _remove_old(folder)
         except OSError as error:
             draft.unlink(missing_ok=True)
             return _from_bytes(code, f"{folder} cannot keep it: {_reason(error)}")
     finally:
         os.close(file)
     return _kept(folder / name)
+
+
+def _remove_old(folder: Path) -> None:
+    files = sorted(folder.glob("*.cwasm"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files[KEPT_FILES:]:
+        file.unlink(missing_ok=True)
+        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
 
 
 def _compiled(guest: Guest, engine: Engine) -> bytes:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 GUEST_MB = 24
 """MiB of its memory that the interpreter itself needs: 16 from its start, and what a stage takes."""
+GUEST_STACK_BYTES = 2 << 20
+"""Stack of a guest: enough for Python's thousand levels of calls in C code, such as `repr` in `repr`."""
+THREAD_STACK_BYTES = GUEST_STACK_BYTES + (4 << 20)
+"""Stack of the thread that runs a guest, with room for the host's functions. Untouched pages take no memory."""
 _MONOTONIC_CLOCK = "wasi:clocks/monotonic-clock@"
 _MIB = 1_048_576
 
@@ -44,6 +48,7 @@ def make_config(target: str | None) -> Config:
 
     config = Config()
     config.epoch_interruption = True
+    config.max_wasm_stack = GUEST_STACK_BYTES
     # With them wasmtime crashes inside of Python: wasmtime issue 10099.
     config.macos_use_mach_ports = False
     if target is not None:

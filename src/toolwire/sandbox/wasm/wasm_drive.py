@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox.channel.frames import CallFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.drive.call_drive import Call, CallDrive, clock
 from toolwire.sandbox.drive.live_program import LiveProgram
-from toolwire.sandbox.wasm.machine import GuestDied, HostFunctions
+from toolwire.sandbox.wasm.machine import THREAD_STACK_BYTES, GuestDied, HostFunctions
 from toolwire.sandbox.wasm.wasm_process import WasmProcess
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -18,12 +19,25 @@ _SHORTEST_S = 0.01
 """Shortest time between two looks at a guest's processor seconds."""
 
 
+_starting = threading.Lock()
+
+
+def _start_thread(target: Callable[[], None]) -> None:
+    """Starts a thread with the stack that a guest needs."""
+    with _starting:
+        before = threading.stack_size(THREAD_STACK_BYTES)
+        try:
+            threading.Thread(target=target, name="toolwire-wasm", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+
 class _ProgramOver(Exception):
     """Ends the guest from inside one of the host's functions."""
 
 
 class WasmDrive(CallDrive):
-    """Serves the guest's reads and writes; another thread looks at the clocks while the guest computes."""
+    """The guest has a thread of its own, in which its reads and writes are served. The drive's thread watches its clocks."""
 
     def __init__(self, live: LiveProgram, process: WasmProcess, call: Call, callers: Workers) -> None:
         super().__init__(live, call, callers)
@@ -35,19 +49,12 @@ class WasmDrive(CallDrive):
 
     def run(self) -> None:
         """Sends the program, and returns when the guest has ended."""
+        self._write(self._conversation.start())
         try:
-            self._write(self._conversation.start())
-            threading.Thread(target=self._watch, name="toolwire-wasm-clock", daemon=True).start()
-            self._process.play(HostFunctions(self._read, self._receive, self._pause), self._live.limits.memory_mb)
-            self._live.give_up("crashed", "the program ended its interpreter before it came to its end.")
-        except _ProgramOver:
-            pass
-        except ProtocolViolation as violation:
-            self._live.give_up("protocol_violation", str(violation))
-        except GuestDied as died:
-            self._live.give_up("crashed", f"the program broke its interpreter: {died}.")
+            _start_thread(self._play)
+            self._watch()
+            self._has_ended.wait()
         finally:
-            self._has_ended.set()
             self._cancel_later()
         self.raise_fatal()
 
@@ -56,6 +63,22 @@ class WasmDrive(CallDrive):
         self._process.kill()
         self._cancel_later()
         self._rouse()
+
+    def _play(self) -> None:
+        host = HostFunctions(self._read, self._receive, self._pause)
+        try:
+            self._process.play(host, self._live.limits.memory_mb)
+            self._live.give_up("crashed", "the program ended its interpreter before it came to its end.")
+        except _ProgramOver:
+            pass
+        except ProtocolViolation as violation:
+            self._live.give_up("protocol_violation", str(violation))
+        except GuestDied as died:
+            self._live.give_up("crashed", f"the program broke its interpreter: {died}.")
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
+            self._conversation.end_by(error)
+        finally:
+            self._has_ended.set()
 
     def _read(self) -> str:
         """Returns what is there for the program, as soon as there is something; each character is a byte."""

@@ -134,6 +134,7 @@ def test_an_error_in_async_code_has_its_own_lines(run: Runner) -> None:
     ]
 
 
+@pytest.mark.of_processes
 def test_printed_output_comes_before_the_error_and_the_hint(run: Runner) -> None:
     # Newer ones add the nearest name themselves.
     suggested = ". Did you mean: 'search'?" if sys.version_info >= (3, 12) else ""
@@ -163,6 +164,7 @@ def test_endless_recursion_is_told_in_short(run: Runner) -> None:
     assert (error.type, len(error.traceback) < 2000) == ("RecursionError", True)
 
 
+@pytest.mark.of_processes
 def test_a_text_nested_too_deep_for_the_compiler_is_a_failed_program(run: Runner) -> None:
     for source in ("-" * 20_000 + "1", "(" * 300 + ")" * 300, "x" + ".a" * 20_000, "[" * 5000):
         result = run(source)

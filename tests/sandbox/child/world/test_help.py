@@ -79,6 +79,8 @@ OTHERS = {
 }
 
 
+# What Python says of float depends on its version.
+@pytest.mark.of_processes
 @pytest.mark.parametrize(("source", "told"), OTHERS.items())
 def test_help_tells_of_other_things_in_short(run: Runner, source: str, told: str) -> None:
     assert run(source).stdout == told

@@ -54,6 +54,7 @@ def test_a_value_that_was_read_or_is_kept_is_not(run: Runner, source: str) -> No
     assert (result.status, result.notice) == ("finished", "")
 
 
+@pytest.mark.of_processes
 def test_a_failure_in_a_marked_line_is_shown_as_it_was_written(run: Runner) -> None:
     error = run("__result__ = 1\n__result__ = 1 // 0").error
     assert error is not None

@@ -211,7 +211,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="opened_a_file",
         error="OSError",
-        pattern=r"Too many open files|Operation not permitted",
+        pattern=r"Too many open files|Operation not permitted|No such file or directory",
         text="A program has no files and no network; use the tools.",
     ),
     Mistake(
