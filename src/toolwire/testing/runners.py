@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, AnswerFamily, Parked, Recorded, Replay
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.testing.checks import holds, run_checks
 from toolwire.testing.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUMS, TOOLS
@@ -41,8 +41,8 @@ def check_runner(make_runner: MakeRunner) -> None:
     run_checks(RUNNER_CHECKS, make_runner)
 
 
-def _program(source: str, **options: Any) -> Program:
-    return Program(source=source, tools=TOOLS, limits=Limits(calls=10 * _CALLS), **options)
+def _program(source: str, *, least: MinIsolation = "process", **options: Any) -> Program:
+    return Program(source=source, tools=TOOLS, limits=Limits(calls=10 * _CALLS), min_isolation=least, **options)
 
 
 def _echo(call: ProgramCall) -> Answer | Parked:
@@ -341,7 +341,7 @@ def _without_a_record_nothing_waits(make: MakeRunner) -> None:
 
 
 def _isolation_is_told_and_kept(make: MakeRunner) -> None:
-    for least in ("process", "kernel", "kernel+namespaces"):
+    for least in get_args(MinIsolation):
         for way in _WAYS:
             made: list[int] = []
 
@@ -350,7 +350,7 @@ def _isolation_is_told_and_kept(make: MakeRunner) -> None:
                 return _echo(call)
 
             try:
-                result = _ran(make, way, _program(SUMS, min_isolation=least), answer)
+                result = _ran(make, way, _program(SUMS, least=least), answer)
             except SandboxUnavailable:
                 holds(not made, f"{way}: it refused {least!r} after the program had begun")
                 continue
