@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from toolwire.builtin.files.disk import Disk
 from toolwire.builtin.files.disk_calls import DiskCalls
 from toolwire.builtin.files.paths import FileRefused, read_path
 from toolwire.tools import DiskFileSystem, insert_text_file, view_text_file, workspace_tools, write_text_file
+from toolwire.vocabulary.machine.code_cache import is_in_reach
 
 GUEST = "guest.cwasm"
 WHY = (
@@ -68,7 +69,7 @@ def disk(request: pytest.FixtureRequest, home: Path, calls: DiskCalls) -> Iterat
 @pytest.mark.threat(32)
 @pytest.mark.parametrize("spelling", [str, str.upper, str.title], ids=["same", "upper", "title"])
 def test_no_operation_of_a_root_above_reads_or_writes_it(
-    disk: tuple[Disk, str], spelling: type[str], folder: Path
+    disk: tuple[Disk, str], spelling: Callable[[str], str], folder: Path
 ) -> None:
     made, there = disk
     *above, last = there.split("/")
@@ -153,7 +154,9 @@ def test_a_root_in_it_is_refused_when_it_is_made(root: str, way: str, home: Path
         with pytest.raises(ConfigurationError, match="machine code"):
             make()
     assert sorted(each.name for each in folder.rglob("*")) == ["deeper", GUEST]
+    assert not is_in_reach(folder)
     workspace_tools(folder.parent)  # the control: the folder above may be a root
+    assert is_in_reach(folder)
 
 
 @pytest.mark.threat(32)

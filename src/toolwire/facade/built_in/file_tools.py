@@ -21,6 +21,7 @@ from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine import system
+from toolwire.vocabulary.machine.code_cache import note_root
 from toolwire.vocabulary.results import ToolResult
 
 CALL_LIMIT_FILES = 20
@@ -90,6 +91,8 @@ class DiskFileSystem:
             self._disk = Disk(roots)
         except OSError as error:
             raise ConfigurationError(f"DiskFileSystem: {error.filename} cannot be opened: {error.strerror}") from error
+        for folder in roots.values():
+            note_root(folder)
 
     def create_handle(self, grants: Sequence[Mapping[str, Any]]) -> FileHandle:
         """Returns the right to some operations: `[{"prefix": "/workspace/", "ops": {"list", "read_file"}}]`.
