@@ -77,6 +77,16 @@ def sessions() -> Any:
     return [as_json.results[0].data, native.results[0].data]
 
 
+def programs() -> Any:
+    """What a program that calls a tool gives, and what held it."""
+    from toolwire import ToolRegistry
+
+    registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
+    registry.register(add)
+    result = registry.run_program("class Own(Exception): ...\ntry:\n    raise Own\nexcept Own:\n    print(add(1, 2))")
+    return [result.stdout, result.isolation.level]
+
+
 def store_and_approval() -> Any:
     from toolwire import Session, ToolSpec
 
@@ -131,7 +141,9 @@ def folder_tools() -> Any:
         ("list_directory", {"path": "/workspace"}),
     ]
     results = [(name, registry.invoke(name, arguments)) for name, arguments in steps]
-    return [result.error or (result.data["kind"] if name == "get_file_info" else result.data) for name, result in results]
+    return [
+        result.error or (result.data["kind"] if name == "get_file_info" else result.data) for name, result in results
+    ]
 
 
 def mcp_in_memory() -> Any:
@@ -222,7 +234,7 @@ def what_needs_linux() -> Any:
     ToolRegistry().enable_code_execution()
     WebFetchTool()
     try:
-        ToolRegistry().run_program("1")
+        ToolRegistry().run_program("1", runner="kernel")
     except toolwire.ToolwireError as error:
         said.append(f"{type(error).__name__}: {error}")
     return said
@@ -232,6 +244,7 @@ PARTS: tuple[Callable[[], Any], ...] = (
     public_names,
     every_module,
     sessions,
+    programs,
     store_and_approval,
     raw_files,
     folder_tools,
