@@ -3,6 +3,8 @@
 `log_in_mcp` is `toolwire mcp login`.
 """
 
+import sys
+import sysconfig
 from dataclasses import replace
 
 from toolwire.mcp.diagnosis import McpServerDiagnosis, diagnose_mcp, log_in_mcp
@@ -20,14 +22,21 @@ __all__ = [
     "log_in_mcp",
 ]
 
+_UNTESTED = (
+    "This is a free-threaded build of Python, and toolwire has not been tested on one. Take the ordinary build of the "
+    "same version, such as python3.14 in place of python3.14t."
+)
+
 
 def diagnose() -> Diagnosis:
     """Tries each runner of this machine. Takes a second, and 4 to 9 more if the WebAssembly guest is not compiled yet.
 
     Returns:
         What was observed. On Linux programs run in the sandbox that the kernel holds, or nowhere, whatever else is
-        there; elsewhere in WebAssembly.
+        there; elsewhere in WebAssembly. On a free-threaded build of Python nothing is tried.
     """
+    if _is_free_threaded():
+        return Diagnosis(level="none", is_enough=False, layers=(), system={"python": sys.version}, problem=_UNTESTED)
     wasm = _wasm_state(is_taken=not system.IS_LINUX)
     if not system.IS_LINUX:
         is_enough = wasm.level == "wasm"
@@ -39,6 +48,10 @@ def diagnose() -> Diagnosis:
     text = "each program in a process of its own; taken on Linux, whatever else is there"
     kernel = RunnerState(name="kernel", is_taken=True, level=found.level, text=found.problem or text)
     return replace(found, runners=(kernel, wasm))
+
+
+def _is_free_threaded() -> bool:
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def _wasm_state(*, is_taken: bool) -> RunnerState:

@@ -77,6 +77,16 @@ def sessions() -> Any:
     return [as_json.results[0].data, native.results[0].data]
 
 
+def programs() -> Any:
+    """What a program that calls a tool gives, and what held it."""
+    from toolwire import ToolRegistry
+
+    registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
+    registry.register(add)
+    result = registry.run_program("class Own(Exception): ...\ntry:\n    raise Own\nexcept Own:\n    print(add(1, 2))")
+    return [result.stdout, result.isolation.level]
+
+
 def store_and_approval() -> Any:
     from toolwire import Session, ToolSpec
 
@@ -103,6 +113,37 @@ def raw_files() -> Any:
     registry.invoke("write_text_file", {"file_path": path, "content": "one\n"})
     registry.invoke("insert_text_file", {"file_path": path, "content": "two", "line_number": 2})
     return registry.invoke("view_text_file", {"file_path": path}).data.partition("\n")[2]
+
+
+def folder_tools() -> Any:
+    """The tools of a folder: what a model reads of its work there, or why there are none."""
+    from toolwire import ConfigurationError, ToolRegistry
+    from toolwire.tools import workspace_tools
+
+    (HERE / "work").mkdir()
+    (HERE / "work/link").symlink_to("../tools.py")
+    registry = ToolRegistry(rules=[{"effect": "auto", "tool": "*"}])
+    try:
+        for tool in workspace_tools(HERE / "work"):
+            registry.register(tool)
+    except ConfigurationError as error:
+        return str(error)
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "/workspace/deep/a.txt", "content": "one\n"}),
+        ("edit_file", {"path": "/workspace/deep/a.txt", "edits": [{"oldText": "one", "newText": "two"}]}),
+        ("move_file", {"path": "/workspace/deep/a.txt", "to": "/workspace/b.txt"}),
+        ("read_text_file", {"path": "/workspace/b.txt"}),
+        ("search_files", {"text": "two"}),
+        ("get_file_info", {"path": "/workspace/b.txt"}),
+        ("read_text_file", {"path": "/workspace/link"}),
+        ("move_file", {"path": "/workspace/b.txt", "to": "/workspace/b.txt"}),
+        ("delete_file", {"path": "/workspace/b.txt"}),
+        ("list_directory", {"path": "/workspace"}),
+    ]
+    results = [(name, registry.invoke(name, arguments)) for name, arguments in steps]
+    return [
+        result.error or (result.data["kind"] if name == "get_file_info" else result.data) for name, result in results
+    ]
 
 
 def mcp_in_memory() -> Any:
@@ -181,7 +222,7 @@ def what_needs_linux() -> Any:
     """What each thing says when it is made."""
     import toolwire
     from toolwire import Session, ToolRegistry
-    from toolwire.tools import WebFetchTool, workspace_tools
+    from toolwire.tools import WebFetchTool
 
     said: list[str] = []
     handler = logging.Handler()
@@ -192,11 +233,10 @@ def what_needs_linux() -> Any:
         Session([add])
     ToolRegistry().enable_code_execution()
     WebFetchTool()
-    for refused in (lambda: workspace_tools(HERE), lambda: ToolRegistry().run_program("1")):
-        try:
-            refused()
-        except toolwire.ToolwireError as error:
-            said.append(f"{type(error).__name__}: {error}")
+    try:
+        ToolRegistry().run_program("1", runner="kernel")
+    except toolwire.ToolwireError as error:
+        said.append(f"{type(error).__name__}: {error}")
     return said
 
 
@@ -204,8 +244,10 @@ PARTS: tuple[Callable[[], Any], ...] = (
     public_names,
     every_module,
     sessions,
+    programs,
     store_and_approval,
     raw_files,
+    folder_tools,
     mcp_in_memory,
     mcp_process,
     mcp_served,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolwire.builtin.files import disk as disk_module
 from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.disk_calls import DiskCalls
 from toolwire.builtin.files.paths import read_path
 
 CONTENTS = (b"a" * 100_000, b"b" * 100_000)
@@ -33,9 +34,9 @@ class Torn:
     left_after_reopening: int = 0
 
 
-def write_by_disk(folder: Path) -> Write:
+def write_by_disk(folder: Path, calls: DiskCalls) -> Write:
     """Returns the write of `Disk`."""
-    disk, path = Disk({"workspace": str(folder)}), read_path("/workspace/file")
+    disk, path = Disk({"workspace": str(folder)}, calls=calls), read_path("/workspace/file")
     return lambda _, content: (disk.change(path, lambda _: content), None)[1]
 
 

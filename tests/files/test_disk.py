@@ -5,28 +5,25 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.files.races import raced
 from toolwire.builtin.files import disk as disk_module
-from toolwire.builtin.files.beneath import Open, open_by_kernel, open_by_steps
 from toolwire.builtin.files.disk import FILE_LIMIT_BYTES, Disk
-from toolwire.builtin.files.paths import FileRefused, read_path
+from toolwire.builtin.files.disk_calls import LINUX, OLD_LINUX, POSIX, DiskCalls
+from toolwire.builtin.files.paths import FilePath, FileRefused, read_path
 from toolwire.tools import DiskFileSystem, workspace_tools
 
-WAYS = [open_by_kernel, open_by_steps]
 
-
-@pytest.fixture(params=WAYS, ids=["kernel", "steps"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+@pytest.fixture
+def disk(calls: DiskCalls, tmp_path: Path) -> Iterator[Disk]:
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret")
-    way: Open = request.param
-    made = Disk({"workspace": str(tmp_path / "work")}, open_below=way)
+    made = Disk({"workspace": str(tmp_path / "work")}, calls=calls)
     yield made
     made.close()
 
@@ -67,9 +64,10 @@ def test_a_path_out_of_the_folders_is_refused_before_the_disk_is_asked(text: str
 
 
 @pytest.mark.threat(32)
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("text", ["../outside/secret", "/etc/passwd", "link", "folder/secret"])
-def test_the_kernel_refuses_what_the_check_of_the_text_would_let_pass(way: Open, text: str, tmp_path: Path) -> None:
+def test_the_kernel_refuses_what_the_check_of_the_text_would_let_pass(
+    calls: DiskCalls, text: str, tmp_path: Path
+) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret")
@@ -78,7 +76,7 @@ def test_the_kernel_refuses_what_the_check_of_the_text_would_let_pass(way: Open,
     root = os.open(tmp_path / "work", os.O_PATH)
     assert (tmp_path / "work" / text).read_bytes()  # the control: a plain open reads it
     with pytest.raises(OSError, match=r"\[Errno"):
-        way(root, text, os.O_RDONLY)
+        calls.open_below(root, text, os.O_RDONLY)
     os.close(root)
 
 
@@ -103,6 +101,41 @@ def test_no_operation_follows_a_symbolic_link(disk: Disk, tmp_path: Path) -> Non
         with pytest.raises(FileRefused):
             attempt()
     assert outside(tmp_path) == {"secret": "secret"}
+
+
+def test_a_mistake_has_the_same_message_by_either_calls(tmp_path: Path) -> None:
+    (tmp_path / "work/folder").mkdir(parents=True)
+    (tmp_path / "work/folder/a").write_text("a")
+    (tmp_path / "work/link").symlink_to("folder/a")
+    (tmp_path / "work/linked").symlink_to("folder")
+    (tmp_path / "work/nowhere").symlink_to("absent")
+    (tmp_path / "work/hard").hardlink_to(tmp_path / "work/folder/a")
+    os.mkfifo(tmp_path / "work/pipe")
+    names = ("", "/absent", "/absent/a", "/folder", "/folder/a/b", "/link", "/linked", "/linked/a", "/nowhere")
+    paths = [read_path(f"/workspace{name}") for name in (*names, "/hard", "/pipe")]
+    free = read_path("/workspace/free")
+    operations: list[Callable[[Disk, FilePath], object]] = [
+        lambda disk, path: disk.read(path),
+        lambda disk, path: disk.info(path).kind,
+        lambda disk, path: disk.names(path),
+        lambda disk, path: disk.move(path, free),
+        lambda disk, path: disk.move(path, path),
+        lambda disk, path: disk.change(path, lambda _: b"x" * (FILE_LIMIT_BYTES + 1)),
+    ]
+    said: list[list[str]] = []
+    for calls in (LINUX, OLD_LINUX, POSIX):
+        disk = Disk({"workspace": str(tmp_path / "work")}, calls=calls)
+        said.append([message_of(operation, disk, path) for operation in operations for path in paths])
+        disk.close()
+    assert len(set(said[0])) > 20
+    assert said[1:] == [said[0], said[0]]
+
+
+def message_of(operation: Callable[[Disk, FilePath], object], disk: Disk, path: FilePath) -> str:
+    try:
+        return repr(operation(disk, path))
+    except FileRefused as error:
+        return str(error)
 
 
 ROUNDS, ROUNDS_WHOLE = 30, 16_000
@@ -162,7 +195,7 @@ def test_a_file_may_have_the_limit_and_no_byte_more(disk: Disk, tmp_path: Path) 
 
 
 @pytest.mark.threat(35)
-@pytest.mark.parametrize("call", ["link", "rename", "fsync", "fchmod"])
+@pytest.mark.parametrize("call", ["write", "rename", "fsync", "chmod"])
 def test_a_write_that_fails_leaves_the_old_file_whole(
     disk: Disk, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from tests.files.failing_calls import OPERATIONS, Fault, faults
 from tests.files.killed_writes import torn_by, write_beside, write_by_disk, write_in_place
 from toolwire.builtin.files import disk as disk_module
 from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.disk_calls import DiskCalls
 from toolwire.builtin.files.paths import read_path
 
 KILLS, KILLS_WHOLE = 20, 2_000
@@ -35,9 +36,9 @@ def sweep_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.threat(35)
 @pytest.mark.timeout(600)
-def test_a_writer_killed_at_random_tears_no_file_and_leaves_none(tmp_path: Path, whole: bool) -> None:
+def test_a_writer_killed_at_random_tears_no_file_and_leaves_none(calls: DiskCalls, tmp_path: Path, whole: bool) -> None:
     kills = KILLS_WHOLE if whole else KILLS
-    found = torn_by(tmp_path, write_by_disk(tmp_path), kills, seed=1)
+    found = torn_by(tmp_path, write_by_disk(tmp_path, calls), kills, seed=1)
     assert (found.kills, found.torn, found.left_after_reopening) == (kills, 0, 0)
 
 
@@ -57,9 +58,9 @@ def test_the_naive_writers_tear_files_or_leave_some(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("code", "fault"), FAULTS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_system_call_may_fail(
-    operation: str, code: int, fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: DiskCalls, operation: str, code: int, fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert faults(tmp_path, operation, code, fault, monkeypatch) >= CALLS_OF[operation]
+    assert faults(tmp_path, operation, code, fault, calls, monkeypatch) >= CALLS_OF[operation]
 
 
 @pytest.mark.threat(35)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from toolwire.builtin.files import disk as disk_module
 from toolwire.builtin.files.disk import Disk
+from toolwire.builtin.files.disk_calls import DiskCalls
 from toolwire.builtin.files.paths import FileRefused, read_path
 
 SOURCE, TARGET = read_path("/workspace/a"), read_path("/workspace/deep/b")
@@ -24,8 +25,8 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def disk(work: Path) -> Iterator[Disk]:
-    made = Disk({"workspace": str(work)})
+def disk(work: Path, calls: DiskCalls) -> Iterator[Disk]:
+    made = Disk({"workspace": str(work)}, calls=calls)
     made.change(SOURCE, lambda _: b"content")
     yield made
     made.close()
@@ -37,27 +38,23 @@ def test_a_moved_file_has_its_new_name_alone(disk: Disk, work: Path) -> None:
     assert ((work / "deep/b").read_bytes(), (work / "deep/b").stat().st_nlink) == (b"content", 1)
 
 
-def test_a_move_replaces_no_file_that_appears_meanwhile(
-    disk: Disk, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = disk_module.rename_to_free_name
-
+def test_a_move_replaces_no_file_that_appears_meanwhile(disk: Disk, calls: DiskCalls, work: Path) -> None:
     def late(source: int, name: str, target: int, to: str) -> None:
         (work / "deep/b").write_text("of another program")
-        real(source, name, target, to)
+        calls.rename(source, name, target, to)
 
-    monkeypatch.setattr(disk_module, "rename_to_free_name", late)
+    watched = Disk({"workspace": str(work)}, calls=replace(calls, rename=late))
     with pytest.raises(FileRefused, match=r"^/workspace/deep/b exists already"):
-        disk.move(SOURCE, TARGET)
+        watched.move(SOURCE, TARGET)
+    watched.close()
     assert ((work / "a").read_bytes(), (work / "deep/b").read_text()) == (b"content", "of another program")
 
 
 @pytest.mark.threat(33)
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link", "new file"])
 def test_a_name_that_another_program_takes_meanwhile_is_not_moved(
-    disk: Disk, work: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    disk: Disk, calls: DiskCalls, work: Path, kind: str
 ) -> None:
-    real = disk_module.rename_to_free_name
     swaps = ["swap"]
 
     def swapped(source: int, name: str, target: int, to: str) -> None:
@@ -70,11 +67,12 @@ def test_a_name_that_another_program_takes_meanwhile_is_not_moved(
                 (work / "a").hardlink_to(work.parent / "secret")
             else:
                 (work / "a").write_text("newer")
-        real(source, name, target, to)
+        calls.rename(source, name, target, to)
 
-    monkeypatch.setattr(disk_module, "rename_to_free_name", swapped)
+    watched = Disk({"workspace": str(work)}, calls=replace(calls, rename=swapped))
     with pytest.raises(FileRefused, match=r"^/workspace/a was replaced by another program meanwhile"):
-        disk.move(SOURCE, TARGET)
+        watched.move(SOURCE, TARGET)
+    watched.close()
     assert not (work / "deep").exists()
     assert (work / "a").read_text() == ("newer" if kind == "new file" else "secret")
 

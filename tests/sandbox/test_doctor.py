@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sysconfig
 
 import pytest
 
@@ -62,6 +63,17 @@ def test_where_no_sandbox_can_be_started_the_problem_is_told(monkeypatch: pytest
             "programs cannot run on darwin yet\n"
             "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
         ),
+    )
+
+
+def test_a_free_threaded_build_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sysconfig.get_config_var
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else real(name))
+    ended = run_here("doctor")
+    assert ended.code == 1
+    assert ended.stdout.splitlines()[-1] == (
+        "This is a free-threaded build of Python, and toolwire has not been tested on one. Take the ordinary build of "
+        "the same version, such as python3.14 in place of python3.14t."
     )
 
 

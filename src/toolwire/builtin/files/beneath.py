@@ -1,4 +1,7 @@
-"""Opens a path below a folder's descriptor. No symbolic link and no `..` is followed, also if one appears meanwhile."""
+"""Opens, renames and writes by calls that Linux alone has.
+
+No symbolic link and no `..` is followed, also if one appears meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,6 @@ _RETRIES = 32
 """How often the kernel may answer EAGAIN, which it does while another process renames folders."""
 _ABSENT = {errno.ENOSYS, errno.EPERM}
 """The answers of a kernel without openat2, and of a seccomp filter that does not know it."""
-
-Open = Callable[[int, str, int], int]
-"""Opens a relative path below a descriptor with flags, and returns a descriptor."""
 
 
 class _How(ctypes.Structure):
@@ -39,30 +39,13 @@ def open_by_kernel(root: int, path: str, flags: int) -> int:
         code = ctypes.get_errno()
         if code not in (errno.EAGAIN, errno.EINTR):
             break
+    if code == errno.ENOTDIR and flags & os.O_DIRECTORY:
+        # A link is not a folder. As a path it is refused for being a link, which says more.
+        os.close(open_by_kernel(root, path, os.O_PATH))
     raise OSError(code, os.strerror(code))
 
 
-def open_by_steps(root: int, path: str, flags: int) -> int:
-    """Opens the path one component at a time. For a kernel without openat2.
-
-    Raises:
-        OSError: It cannot be opened, or a component is a symbolic link or `..`.
-    """
-    *folders, last = path.split("/")
-    if ".." in (*folders, last) or path.startswith("/"):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-    here = root
-    try:
-        for folder in folders:
-            inner = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-            _close(here, root)
-            here = inner
-        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-    finally:
-        _close(here, root)
-
-
-def rename_to_free_name(source: int, name: str, target: int, to: str) -> None:
+def rename_by_kernel(source: int, name: str, target: int, to: str) -> None:
     """Renames a file in one folder to a name in another, in one step. An existing file is not replaced.
 
     Raises:
@@ -80,23 +63,32 @@ def rename_to_free_name(source: int, name: str, target: int, to: str) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def chosen() -> Open:
-    """Returns the way that this kernel has."""
+def write_nameless(folder: int, name: str, write: Callable[[int], None]) -> None:
+    """Writes a new file that has no name before it is whole. A process that is killed leaves nothing.
+
+    Raises:
+        OSError: It cannot be written, or the name is taken.
+    """
+    file = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        write(file)
+        os.link(f"/proc/self/fd/{file}", name, dst_dir_fd=folder)
+    finally:
+        os.close(file)
+
+
+def has_openat2() -> bool:
+    """True if this kernel has openat2, and lets this process use it."""
     try:
         os.close(open_by_kernel(_AT_FDCWD, ".", os.O_PATH | os.O_DIRECTORY))
     except OSError as error:
         if error.errno in _ABSENT:
-            return open_by_steps
+            return False
         raise
-    return open_by_kernel
+    return True
 
 
 _AT_FDCWD = -100
-
-
-def _close(descriptor: int, root: int) -> None:
-    if descriptor != root:
-        os.close(descriptor)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -10,9 +11,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from toolwire.builtin.files.beneath import Open, chosen, rename_to_free_name
+from toolwire.builtin.files.disk_calls import DiskCalls, choose_calls
 from toolwire.builtin.files.paths import TEMPORARY, FilePath, FileRefused, translate_os_errors
-from toolwire.vocabulary.machine.system import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, try_lock
+from toolwire.builtin.files.refused_folder import place_of, refusal, refused_names, refused_place, without_case
+from toolwire.vocabulary.machine.system import O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH, try_lock
 from toolwire.vocabulary.machine.work_clock import WorkClock
 
 FILE_LIMIT_BYTES = 10 * 1024 * 1024
@@ -20,7 +22,7 @@ FILE_LIMIT_BYTES = 10 * 1024 * 1024
 LOCK_WAIT_S = 5.0
 """How many seconds a write waits for another write in the same folder. A write takes milliseconds."""
 STALE_S = 60.0
-"""Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
+"""Age in seconds at which an unfinished file counts as left by a killed process. Writing one takes milliseconds."""
 
 CountFolder = Callable[[], None]
 """Is called for each folder that an operation makes. If it raises, the operation fails, and the folder is removed."""
@@ -53,14 +55,15 @@ class FileInfo:
 class Disk:
     """A few folders on disk, by the first name of their paths."""
 
-    def __init__(self, roots: Mapping[str, str], *, open_below: Open | None = None) -> None:
-        """Opens the folders.
+    def __init__(self, roots: Mapping[str, str], *, calls: DiskCalls | None = None) -> None:
+        """Opens the folders. `calls` is for tests; None takes what this system has.
 
         Raises:
             OSError: A folder does not exist.
         """
-        self._open = open_below or chosen()
-        self._roots = {name: os.open(folder, os.O_PATH | os.O_DIRECTORY) for name, folder in roots.items()}
+        self._calls = calls or choose_calls()
+        self._roots = {name: os.open(folder, O_PATH | O_DIRECTORY) for name, folder in roots.items()}
+        self._refused = {name: refused_names(root) for name, root in self._roots.items()}
         self._swept: set[str] = set()
 
     def close(self) -> None:
@@ -90,8 +93,11 @@ class Disk:
         Raises:
             FileRefused: It does not exist.
         """
-        with translate_os_errors(path), self._open_path(path, os.O_PATH) as found:
-            status = os.fstat(found)
+        self._refuse(path)
+        with translate_os_errors(path), self._open_path(path.parent, O_PATH | O_DIRECTORY) as folder:
+            status = os.stat(path.names[-1] if path.names else ".", dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         kind = {stat.S_IFREG: "file", stat.S_IFDIR: "folder"}.get(stat.S_IFMT(status.st_mode), "other")
         size = status.st_size if kind == "file" else 0
         return FileInfo(path=str(path), kind=kind, size_bytes=size, modified_at=status.st_mtime)
@@ -103,7 +109,14 @@ class Disk:
             FileRefused: It is not a folder.
         """
         with translate_os_errors(path), self._open_path(path, _FOLDER) as folder, os.scandir(folder) as entries:
-            found = [entry for entry in entries if not entry.is_symlink() and not entry.name.startswith(TEMPORARY)]
+            refused = {names[-1] for names in self._refused[path.root] if names[:-1] == without_case(path.names)}
+            found = [
+                entry
+                for entry in entries
+                if not entry.is_symlink()
+                and not entry.name.startswith(TEMPORARY)
+                and not (refused and entry.name.casefold() in refused)
+            ]
             return sorted(entry.name + "/" * entry.is_dir(follow_symlinks=False) for entry in found)
 
     def change(
@@ -152,8 +165,27 @@ class Disk:
                 return False
             if before is None:
                 _refuse_other_spelling(folder, name, path)
-            _replace(folder, name, content, mode)
+            self._replace(folder, name, content, mode)
             return True
+
+    def _replace(self, folder: int, name: str, content: bytes, mode: int) -> None:
+        """Writes a file of another name, and gives it this one when it is whole."""
+
+        def write(file: int) -> None:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(file, left) :]
+            os.chmod(file, mode)
+            os.fsync(file)
+
+        temporary = TEMPORARY + secrets.token_hex(8)
+        self._calls.write_new(folder, temporary, write)
+        try:
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+        os.fsync(folder)
 
     def delete(self, path: FilePath) -> None:
         """Deletes a file or an empty folder. One that does not exist is deleted already.
@@ -163,6 +195,7 @@ class Disk:
         """
         if not path.names:
             raise FileRefused(f"{path} cannot be deleted: give the path of a file in it")
+        self._refuse(path)
         with (
             translate_os_errors(path),
             self._open_path(path.parent, _FOLDER) as folder,
@@ -182,6 +215,7 @@ class Disk:
         """
         if not path.names or not to.names:
             raise FileRefused(f"{path} cannot be moved to {to}: give the paths of files")
+        self._refuse(to)
         with (
             translate_os_errors(path),
             self._open_path(path, _FILE) as file,
@@ -192,7 +226,7 @@ class Disk:
         ):
             _check_regular(os.fstat(file), path)
             _refuse_other_spelling(target, to.names[-1], to)
-            rename_to_free_name(source, path.names[-1], target, to.names[-1])
+            self._calls.rename(source, path.names[-1], target, to.names[-1])
             self._check_moved(file, source, target, path, to)
             os.fsync(target)
             os.fsync(source)
@@ -201,7 +235,7 @@ class Disk:
         """Moves back another file that took the name between the check and the rename."""
         checked, moved = os.fstat(file), os.stat(to.names[-1], dir_fd=target, follow_symlinks=False)
         if (checked.st_dev, checked.st_ino) != (moved.st_dev, moved.st_ino):
-            rename_to_free_name(target, to.names[-1], source, path.names[-1])
+            self._calls.rename(target, to.names[-1], source, path.names[-1])
             raise FileRefused(f"{path} was replaced by another program meanwhile: list its folder before you move it")
 
     @contextmanager
@@ -209,11 +243,22 @@ class Disk:
         root = self._roots.get(path.root)
         if root is None:
             raise FileRefused(f"{path}: there is no folder /{path.root}/ here")
-        descriptor = self._open(root, path.below, flags | os.O_NOFOLLOW)
+        self._refuse(path)
+        descriptor = self._calls.open_below(root, path.below, flags | O_NOFOLLOW)
         try:
+            if flags & O_DIRECTORY and place_of(os.fstat(descriptor)) == refused_place():
+                raise FileRefused(refusal(path))
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def _refuse(self, path: FilePath) -> None:
+        """Raises `FileRefused` if the path leads to the folder that no tool may use, or into it."""
+        refused = self._refused.get(path.root)
+        if refused:
+            names = without_case(path.names)
+            if any(names[: len(each)] == each for each in refused):
+                raise FileRefused(refusal(path))
 
     @contextmanager
     def _folder_for(self, path: FilePath, count_folder: CountFolder) -> Generator[int]:
@@ -244,7 +289,7 @@ class Disk:
     def _before(self, folder: int, name: str, path: FilePath) -> tuple[bytes | None, int]:
         """Returns the content and the mode of a file; None if it does not exist."""
         try:
-            file = self._open(folder, name, _FILE | os.O_NOFOLLOW)
+            file = self._calls.open_below(folder, name, _FILE | O_NOFOLLOW)
         except FileNotFoundError:
             return None, 0o644
         try:
@@ -253,13 +298,26 @@ class Disk:
         finally:
             os.close(file)
 
-    def _remove_unfinished(self, name: str) -> None:
-        for _, _, files, folder in os.fwalk(".", dir_fd=self._roots[name]):
-            for file in files:
-                if file.startswith(TEMPORARY):
-                    with suppress(FileNotFoundError):
-                        if time.time() - os.stat(file, dir_fd=folder, follow_symlinks=False).st_ctime > STALE_S:
-                            os.unlink(file, dir_fd=folder)
+    def _remove_unfinished(self, root: str) -> None:
+        folders = [FilePath(root=root, names=())]
+        while folders:
+            path = folders.pop()
+            with (
+                suppress(OSError, FileRefused),
+                self._open_path(path, _FOLDER) as folder,
+                os.scandir(folder) as entries,
+            ):
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(FilePath(root=root, names=(*path.names, entry.name)))
+                    elif entry.name.startswith(TEMPORARY):
+                        _remove_if_stale(folder, entry.name)
+
+
+def _remove_if_stale(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_ctime > STALE_S:
+            os.unlink(name, dir_fd=folder)
 
 
 def _check_regular(status: os.stat_result, path: FilePath) -> None:
@@ -290,27 +348,6 @@ def _refuse_other_spelling(folder: int, name: str, path: FilePath) -> None:
     for other in os.listdir(folder):
         if other != name and other.casefold() == name.casefold():
             raise FileRefused(f"{path} exists with another spelling, as {other!r}: use that name or a different one")
-
-
-def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
-    """Writes a file without a name, and gives it its name when it is whole."""
-    temporary = TEMPORARY + secrets.token_hex(8)
-    file = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(file, left) :]
-        os.fchmod(file, mode)
-        os.fsync(file)
-        os.link(f"/proc/self/fd/{file}", temporary, dst_dir_fd=folder)
-    finally:
-        os.close(file)
-    try:
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        os.unlink(temporary, dir_fd=folder)
-        raise
-    os.fsync(folder)
 
 
 @contextmanager

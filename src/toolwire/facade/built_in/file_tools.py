@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 from toolwire.builtin.files.disk import Disk
 from toolwire.builtin.files.paths import FileLimit, FileRefused
+from toolwire.builtin.files.refused_folder import is_refused, refusal
 from toolwire.builtin.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.definition.author_options import FunctionOptions
 from toolwire.definition.hostile.patterns import SchemaPattern, schema_pattern
@@ -20,6 +21,7 @@ from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine import system
+from toolwire.vocabulary.machine.code_cache import note_root
 from toolwire.vocabulary.results import ToolResult
 
 CALL_LIMIT_FILES = 20
@@ -54,7 +56,7 @@ class FileDomainService(FileService):
 class DiskFileSystem:
     """Folders on disk that models know as `/workspace/` and `/userinput/`. Nothing else can be reached through it.
 
-    Needs Linux. Symbolic links are never followed.
+    Needs Linux or macOS. Symbolic links are never followed.
     """
 
     def __init__(
@@ -67,20 +69,21 @@ class DiskFileSystem:
         """Takes a folder that holds `workspace` and `userinput`, which are made if missing, or each folder alone.
 
         Raises:
-            ConfigurationError: No folder is given, or one does not exist. Or this is not Linux.
+            ConfigurationError: No folder is given, or one does not exist, or it is where compiled programs are kept.
+                Or this is Windows.
         """
-        if not system.IS_LINUX:
+        if system.IS_WINDOWS:
             raise ConfigurationError(
-                "the tools of one folder need Linux, whose kernel keeps each path inside of it, and this is "
-                f"{system.PLATFORM}. Elsewhere take an MCP server for files, or register the raw file tools "
+                "the tools of one folder need Linux or macOS, which keep each path inside of it, and this is "
+                f"{system.PLATFORM}. Here take an MCP server for files, or register the raw file tools "
                 "(view_text_file, write_text_file, insert_text_file), of which a person confirms each call"
             )
         roots: dict[str, str] = {}
         for name, folder in (("workspace", workspace_dir), ("userinput", userinput_dir)):
             if folder is not None:
-                roots[name] = os.fspath(folder)
+                roots[name] = _permitted_root(os.fspath(folder))
             elif root_dir is not None:
-                roots[name] = str(Path(root_dir) / name)
+                roots[name] = _permitted_root(str(Path(root_dir) / name))
                 Path(roots[name]).mkdir(parents=True, exist_ok=True)
         if not roots:
             raise ConfigurationError("DiskFileSystem(): give root_dir, workspace_dir or userinput_dir")
@@ -88,6 +91,8 @@ class DiskFileSystem:
             self._disk = Disk(roots)
         except OSError as error:
             raise ConfigurationError(f"DiskFileSystem: {error.filename} cannot be opened: {error.strerror}") from error
+        for folder in roots.values():
+            note_root(folder)
 
     def create_handle(self, grants: Sequence[Mapping[str, Any]]) -> FileHandle:
         """Returns the right to some operations: `[{"prefix": "/workspace/", "ops": {"list", "read_file"}}]`.
@@ -109,6 +114,12 @@ class DiskFileSystem:
         self._disk.close()
 
 
+def _permitted_root(folder: str) -> str:
+    if is_refused(folder):
+        raise ConfigurationError(refusal(f"DiskFileSystem: {folder}"))
+    return folder
+
+
 def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> list[ToolSpec]:
     """Returns the file tools of one folder, which the model knows as `/workspace/`.
 
@@ -116,7 +127,7 @@ def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> li
     ...     registry.register(tool)
 
     Raises:
-        ConfigurationError: The folder does not exist. Or this is not Linux.
+        ConfigurationError: The folder does not exist, or is where compiled programs are kept. Or this is Windows.
     """
     system = DiskFileSystem(workspace_dir=path)
     ops = {"list", "file", "read_file", "read_binary", "read_re"}

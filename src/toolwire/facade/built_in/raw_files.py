@@ -18,6 +18,7 @@ from toolwire.builtin.files.disk import FILE_LIMIT_BYTES, hold_lock
 from toolwire.builtin.files.lines import line_blocks, line_count, line_start
 from toolwire.builtin.files.paths import FileRefused
 from toolwire.builtin.files.readable import READ_LIMIT_BYTES
+from toolwire.builtin.files.refused_folder import is_refused, is_refused_file, refusal
 from toolwire.facade.tools.function_tool import FunctionTool, tool
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effect
@@ -241,12 +242,16 @@ def _splice_lines(text: str, number: int, end: int, content: str) -> tuple[str, 
 @contextmanager
 def _open_file(path: str, flags: int) -> Generator[int]:
     with _refuse_os_errors(path):
+        if is_refused(path):
+            raise FileRefused(refusal(repr(path)))
         # Opening a device may act on it, so the kind of file is checked before, and again after.
         if Path(path).exists():
             _check_file(Path(path).stat(), path)
         descriptor = os.open(path, flags | _FILE, 0o644)
         try:
             _check_file(os.fstat(descriptor), path)
+            if is_refused_file(descriptor):
+                raise FileRefused(refusal(repr(path)))
             yield descriptor
         finally:
             os.close(descriptor)

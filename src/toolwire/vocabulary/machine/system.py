@@ -30,12 +30,17 @@ else:
 
 PLATFORM = sys.platform
 IS_LINUX: bool = sys.platform == "linux"
-"""True where the kernel can confine programs, paths of models, and pages of the web."""
+"""True where the kernel can confine programs and pages of the web."""
+IS_WINDOWS: bool = sys.platform == "win32"
+"""True where a path cannot be opened below the descriptor of a folder."""
 
 O_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 """Flags of `os.open`; 0 where the system has none."""
+O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
+"""Opens a folder for the names in it. Linux needs no right to list them for that."""
 
 _PROC = Path("/proc")
 _GONE = frozenset({"Z", "X", "x"})
