@@ -24,9 +24,7 @@ RUNNER = WasmRunner()
 
 
 def run(source: str, tools: Any = answer, *, checked: bool = False, **limits: Any) -> ProgramResult:
-    program = Program(
-        source=source, tools=TOOLS, limits=Limits(**limits), source_checks=checked, min_isolation="wasm"
-    )
+    program = Program(source=source, tools=TOOLS, limits=Limits(**limits), source_checks=checked, min_isolation="wasm")
     return RUNNER.run(program, tools)
 
 

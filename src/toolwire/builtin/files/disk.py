@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from toolwire.builtin.files.disk_calls import DiskCalls, choose_calls
 from toolwire.builtin.files.paths import TEMPORARY, FilePath, FileRefused, translate_os_errors
 from toolwire.builtin.files.refused_folder import place_of, refusal, refused_names, refused_place, without_case
+from toolwire.vocabulary.machine.code_cache import note_root
 from toolwire.vocabulary.machine.system import O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH, try_lock
 from toolwire.vocabulary.machine.work_clock import WorkClock
 
@@ -63,6 +64,8 @@ class Disk:
         """
         self._calls = calls or choose_calls()
         self._roots = {name: os.open(folder, O_PATH | O_DIRECTORY) for name, folder in roots.items()}
+        for folder in roots.values():
+            note_root(folder)
         self._refused = {name: refused_names(root) for name, root in self._roots.items()}
         self._swept: set[str] = set()
 

@@ -12,7 +12,8 @@ import os
 import platform
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,50 +52,63 @@ def load_or_compile(guest: Guest, engine: Engine, target: str) -> Load:
     name = f"{guest.digest[:32]}-wasmtime-{version('wasmtime')}-{target}.cwasm"
     folder = code_cache_folder()
     if folder is None:
-        return _in_memory(guest, engine, "this user has no folder for caches")
+        return _from_bytes(_compiled(guest, engine), "this user has no folder for caches")
     if is_in_reach(folder):
-        return _in_memory(guest, engine, f"a file tool of this process may write to {folder}")
+        return _from_bytes(_compiled(guest, engine), f"a file tool of this process may write to {folder}")
     try:
         return _kept(folder / name)
     except FileNotFoundError:
         pass
     except (OSError, _Unfit) as error:
-        _LOG.warning("%s: %s; the WebAssembly guest is compiled anew", folder / name, _reason(error))
-    try:
-        return _compile_into(folder, name, guest, engine)
-    except (OSError, _Unfit) as error:
-        return _in_memory(guest, engine, f"{folder} cannot keep it: {_reason(error)}")
+        _LOG.warning("%s: %s; the WebAssembly guest is compiled anew", folder / name, error)
+    return _compile_into(folder, name, guest, engine)
 
 
 def target_name() -> str:
     """Returns the processor and system that machine code of this process is for."""
-    return f"{platform.system()}-{platform.machine()}".lower()
+    return f"{system.PLATFORM}-{platform.machine()}".lower()
 
 
 def _compile_into(folder: Path, name: str, guest: Guest, engine: Engine) -> Load:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    """Compiles the guest and keeps it, in memory alone if the folder cannot keep it."""
+    code = b""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(folder / f"{name}.lock"):
+            try:
+                # Another process may have compiled it meanwhile.
+                return _kept(folder / name)
+            except (OSError, _Unfit):
+                code = _compiled(guest, engine)
+            _write_whole(folder / name, code + hashlib.sha256(code).digest())
+        _remove_old(folder)
+        return _kept(folder / name)
+    except (OSError, _Unfit) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        return _from_bytes(code or _compiled(guest, engine), f"{folder} cannot keep it: {reason}")
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         system.lock(file)
-        # Another process may have compiled it meanwhile.
-        try:
-            return _kept(folder / name)
-        except (OSError, _Unfit):
-            code = _compiled(guest, engine)
-        draft = folder / f"{name}.{os.getpid()}"
-        try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as whole:
-                whole.write(code + hashlib.sha256(code).digest())
-                whole.flush()
-                os.fsync(whole.fileno())
-            draft.replace(folder / name)
-            _remove_old(folder)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            return _from_bytes(code, f"{folder} cannot keep it: {_reason(error)}")
+        yield
     finally:
         os.close(file)
-    return _kept(folder / name)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _remove_old(folder: Path) -> None:
@@ -115,10 +129,6 @@ def _compiled(guest: Guest, engine: Engine) -> bytes:
     code = bytes(Component(engine, guest.unpack()).serialize())
     _LOG.info("the WebAssembly guest was compiled in %.1f s", time.monotonic() - began)
     return code
-
-
-def _in_memory(guest: Guest, engine: Engine, reason: str) -> Load:
-    return _from_bytes(_compiled(guest, engine), reason)
 
 
 def _from_bytes(code: bytes, reason: str) -> Load:
@@ -174,7 +184,3 @@ def _open_below_own(path: Path) -> int:
         return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=held)
     finally:
         os.close(held)
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -37,7 +37,7 @@ class _ProgramOver(Exception):
 
 
 class WasmDrive(CallDrive):
-    """The guest has a thread of its own, in which its reads and writes are served. The drive's thread watches its clocks."""
+    """The guest has a thread of its own, which serves its reads and writes. The drive's thread watches its clocks."""
 
     def __init__(self, live: LiveProgram, process: WasmProcess, call: Call, callers: Workers) -> None:
         super().__init__(live, call, callers)
