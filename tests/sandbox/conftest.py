@@ -1,6 +1,6 @@
 """One sandbox for all tests of a process: they share its zygote, as users do.
 
-With `TOOLWIRE_TESTS_RUNNER=wasm` it is the one in WebAssembly. `tests/sandbox/wasm/test_in_wasm.py` runs these tests so.
+With `TOOLWIRE_TESTS_RUNNER=wasm` it is the one in WebAssembly: `tests/sandbox/wasm/test_in_wasm.py` sets it.
 """
 
 from __future__ import annotations
