@@ -26,6 +26,7 @@ INSTALLS = {
     "docs/langchain.md": "pip install 'toolwire[langchain]'",
     "docs/openai_agents.md": "pip install 'toolwire[openai-agents]'",
     "docs/openapi.md": "pip install 'toolwire[openapi]'",
+    "docs/platforms.md": "pip install 'toolwire[wasm]'",
     "docs/pydantic_ai.md": "pip install 'toolwire[pydantic-ai]'",
     "docs/seeds/toolkit.md": "pip install 'toolwire[mcp]'",
     "docs/serving_mcp.md": "pip install 'toolwire[mcp]'",
@@ -33,7 +34,7 @@ INSTALLS = {
     "docs/web.md": "pip install 'toolwire[web]'",
 }
 """Pages that need more than the package, each with the words in which it says so."""
-EXTRAS = "fastmcp,langchain,mcp,openai-agents,openapi,otel,pydantic-ai,web"
+EXTRAS = "fastmcp,langchain,mcp,openai-agents,openapi,otel,pydantic-ai,wasm,web"
 SDKS = ("openai", "anthropic", "google-genai")
 pytestmark = pytest.mark.timeout(2 * EACH_LIMIT_S)
 
