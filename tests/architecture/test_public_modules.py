@@ -226,6 +226,7 @@ TESTING = [
     "MemoryRun",
     "MemoryStore",
     "Person",
+    "Parked",
     "PortFails",
     "Program",
     "ProgramCall",

@@ -6,7 +6,7 @@ from toolwire.journal.log.memory_log import EndedCall
 from toolwire.journal.run import RunStart
 from toolwire.journal.run_queue import RunQueue
 from toolwire.permission.check import Described
-from toolwire.sandbox.answers import Answer, AnswerError, Replay
+from toolwire.sandbox.answers import Answer, AnswerError, Parked, Replay
 from toolwire.sandbox.program import Program, ProgramCall, ProgramParameter, ProgramTool
 from toolwire.sandbox.runner import Flag, ProgramRunner
 from toolwire.session.runs.resume import RunStore, Standing
@@ -44,6 +44,7 @@ __all__ = [
     "MakeRunner",
     "MemoryRun",
     "MemoryStore",
+    "Parked",
     "Person",
     "PortFails",
     "Program",
