@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
+.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents bench-wasm mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -172,6 +172,9 @@ bench-lists: setup  ## what lists of a store cost: 200,000 rows of the log, 5,00
 
 bench-fleet: setup  ## what a fleet costs beside its own queue, with a real PostgreSQL: minutes
 	$(BIN)/python -m benchmarks.fleet
+
+bench-wasm: setup  ## what a program costs in WebAssembly beside the kernel's sandbox
+	$(BIN)/python -m benchmarks.wasm
 
 bench-agents: $(BENCH)/.stamp  ## the overhead of an agent's turn, model apart: against Session.turn and two SDKs
 	$(BENCH)/bin/python -m benchmarks.agents
