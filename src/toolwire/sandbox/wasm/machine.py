@@ -76,7 +76,11 @@ class Machine:
     def cpu_s(self) -> float:
         """Processor seconds of the present guest, or the last one. What the host does for it does not count."""
         since = self._inside_since
-        return self._used_s if since is None else self._used_s + self._clock() - since
+        try:
+            return self._used_s if since is None else self._used_s + self._clock() - since
+        except OSError:
+            # Its thread has ended meanwhile.
+            return self._used_s
 
     def play(self, host: HostFunctions, memory_mb: float) -> None:
         """Runs one program in a new instance, and returns when the guest has ended.
