@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.files.case_blind import CaseBlindOs
 from tests.files.races import raced
 from toolwire.builtin.files import disk as disk_module
+from toolwire.builtin.files import posix_calls
 from toolwire.builtin.files.disk import FILE_LIMIT_BYTES, Disk
 from toolwire.builtin.files.disk_calls import LINUX, OLD_LINUX, POSIX, DiskCalls
 from toolwire.builtin.files.paths import FilePath, FileRefused, read_path
-from toolwire.tools import DiskFileSystem, workspace_tools
+from toolwire.builtin.files.service import FileHandle
+from toolwire.tools import DiskFileSystem, FileDomainService, workspace_tools
 
 
 @pytest.fixture
@@ -136,6 +139,43 @@ def message_of(operation: Callable[[Disk, FilePath], object], disk: Disk, path: 
         return repr(operation(disk, path))
     except FileRefused as error:
         return str(error)
+
+
+@pytest.mark.threat(32)
+def test_a_grant_holds_on_a_disk_that_finds_every_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text("secret")
+    for module in (disk_module, posix_calls):
+        monkeypatch.setattr(module, "os", CaseBlindOs())
+    root = os.open(tmp_path, os.O_RDONLY)
+    assert CaseBlindOs().stat("SECRET", dir_fd=root)  # the control: the disk finds it
+    os.close(root)
+    disk = Disk({"workspace": str(tmp_path)}, calls=POSIX)
+    everything = {"list", "file", "read_file", "read_re", "write", "delete"}
+    grants = [{"prefix": "/workspace/", "ops": everything}, {"prefix": "/workspace/secret/", "ops": set[str]()}]
+    grants.append({"prefix": "/workspace/plain.txt", "ops": {"read_file"}})
+    service = FileDomainService(FileHandle(disk, grants))
+    (tmp_path / "plain.txt").write_text("plain")
+    assert service.read_text("/workspace/plain.txt") == "plain"  # the control: its own spelling
+    for folder in ("SECRET", "Secret"):
+        path = f"/workspace/{folder}/key"
+        for attempt in (
+            lambda path=path: service.read_text(path),
+            lambda path=path: service.info(path),
+            lambda path=path: service.list(path.removesuffix("/key")),
+            lambda path=path: service.write(path, "x"),
+            lambda path=path: service.delete(path),
+            lambda path=path: service.move(path, "/workspace/free"),
+        ):
+            with pytest.raises(FileRefused):
+                attempt()
+    service.delete("/workspace/PLAIN.txt")  # deletes nothing: there is none of this spelling
+    for attempt in (lambda: service.info("/workspace/PLAIN.txt"), lambda: service.write("/workspace/PLAIN.txt", "x")):
+        with pytest.raises(FileRefused):
+            attempt()
+    files = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"secret/key": "secret", "plain.txt": "plain"}
+    disk.close()
 
 
 ROUNDS, ROUNDS_WHOLE = 30, 16_000

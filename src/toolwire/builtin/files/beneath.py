@@ -45,6 +45,15 @@ def open_by_kernel(root: int, path: str, flags: int) -> int:
     raise OSError(code, os.strerror(code))
 
 
+def stat_by_kernel(folder: int, name: str) -> os.stat_result:
+    """Returns the status of a name in a folder, without following a link.
+
+    Raises:
+        OSError: There is none.
+    """
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
 def rename_by_kernel(source: int, name: str, target: int, to: str) -> None:
     """Renames a file in one folder to a name in another, in one step. An existing file is not replaced.
 

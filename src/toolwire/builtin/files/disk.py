@@ -98,7 +98,7 @@ class Disk:
         """
         self._refuse(path)
         with translate_os_errors(path), self._open_path(path.parent, O_PATH | O_DIRECTORY) as folder:
-            status = os.stat(path.names[-1] if path.names else ".", dir_fd=folder, follow_symlinks=False)
+            status = self._calls.stat_below(folder, path.names[-1] if path.names else ".")
             if stat.S_ISLNK(status.st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         kind = {stat.S_IFREG: "file", stat.S_IFDIR: "folder"}.get(stat.S_IFMT(status.st_mode), "other")
@@ -205,7 +205,7 @@ class Disk:
             _hold_folders(path, folder),
             suppress(FileNotFoundError),
         ):
-            if stat.S_ISDIR(os.stat(path.names[-1], dir_fd=folder, follow_symlinks=False).st_mode):
+            if stat.S_ISDIR(self._calls.stat_below(folder, path.names[-1]).st_mode):
                 os.rmdir(path.names[-1], dir_fd=folder)
             else:
                 os.unlink(path.names[-1], dir_fd=folder)

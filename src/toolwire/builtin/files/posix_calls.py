@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 from collections.abc import Callable
 
 from toolwire.vocabulary.machine.system import O_DIRECTORY, O_NOFOLLOW, O_PATH
@@ -33,6 +34,17 @@ def open_by_steps(root: int, path: str, flags: int) -> int:
         return _open_name(last, flags | O_NOFOLLOW, here)
     finally:
         _close(here, root)
+
+
+def stat_spelled(folder: int, name: str) -> os.stat_result:
+    """Returns the status of a name in a folder, without following a link.
+
+    Raises:
+        OSError: There is none of exactly this spelling, also on a disk that takes several for the same name.
+    """
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    _require_spelling(name, folder, status)
+    return status
 
 
 def rename_by_link(source: int, name: str, target: int, to: str) -> None:
@@ -70,7 +82,7 @@ def write_by_name(folder: int, name: str, write: Write) -> None:
 
 def _open_name(name: str, flags: int, folder: int) -> int:
     try:
-        return os.open(name, flags, dir_fd=folder)
+        opened = os.open(name, flags, dir_fd=folder)
     except OSError as error:
         # Each system has errors of its own for these two.
         if error.errno == errno.ENOTDIR and _is_link(name, folder):
@@ -78,6 +90,35 @@ def _open_name(name: str, flags: int, folder: int) -> int:
         if error.errno == errno.EOPNOTSUPP:
             raise OSError(errno.ENXIO, os.strerror(errno.ENXIO)) from None
         raise
+    try:
+        _require_spelling(name, folder, os.fstat(opened))
+    except BaseException:
+        os.close(opened)
+        raise
+    return opened
+
+
+def _require_spelling(name: str, folder: int, status: os.stat_result) -> None:
+    """Raises if the disk found a name of another case. Rights are granted by names, so that one may be forbidden.
+
+    The disks of macOS find every case. On others a second name shows that they do not, and nothing is listed.
+    """
+    if name.swapcase() == name:
+        return
+    try:
+        other = os.stat(name.swapcase(), dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return
+    if (other.st_dev, other.st_ino) != (status.st_dev, status.st_ino):
+        return
+    listed = os.open(".", os.O_RDONLY | O_DIRECTORY, dir_fd=folder)
+    try:
+        with os.scandir(listed) as entries:
+            # Some disks keep names in another form of Unicode than they were given.
+            if all(unicodedata.normalize("NFC", entry.name) != name for entry in entries):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    finally:
+        os.close(listed)
 
 
 def _is_link(name: str, folder: int) -> bool:
