@@ -75,6 +75,7 @@ def test_a_name_that_another_program_takes_meanwhile_is_not_moved(
     watched.close()
     assert not (work / "deep").exists()
     assert (work / "a").read_text() == ("newer" if kind == "new file" else "secret")
+    assert (work / "a").is_symlink() == (kind == "symbolic link")
 
 
 def test_two_moves_in_opposite_directions_do_not_wait_for_each_other(disk: Disk) -> None:

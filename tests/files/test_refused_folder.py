@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolwire import ConfigurationError, ToolRegistry, ToolSpec
+from toolwire.builtin.files import refused_folder
 from toolwire.builtin.files.disk import Disk
 from toolwire.builtin.files.disk_calls import DiskCalls
 from toolwire.builtin.files.paths import FileRefused, read_path
@@ -220,6 +221,15 @@ def test_the_raw_tools_refuse_every_way_to_it(home: Path, folder: Path) -> None:
     beside = f"{folder.parent}/{GUEST}"
     assert raw(write_text_file, beside, content="beside") is None  # the control
     assert raw(view_text_file, beside) is None
+
+
+@pytest.mark.threat(38)
+def test_the_raw_tools_know_it_by_its_place_on_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a mount, which needs rights: no name on the way to it is the same."""
+    monkeypatch.setattr(refused_folder, "_spellings", lambda _: (Path("/elsewhere"), Path("/elsewhere")))
+    path = f"{folder}/new"
+    assert raw(write_text_file, path, content="evil") == f"{path!r}{WHY}"
+    assert raw(write_text_file, f"{folder.parent}/new", content="beside") is None
 
 
 @pytest.mark.threat(38)
