@@ -229,6 +229,7 @@ def test_the_raw_tools_know_it_by_its_place_on_the_disk(folder: Path, monkeypatc
     monkeypatch.setattr(refused_folder, "_spellings", lambda _: (Path("/elsewhere"), Path("/elsewhere")))
     path = f"{folder}/new"
     assert raw(write_text_file, path, content="evil") == f"{path!r}{WHY}"
+    assert not Path(path).exists()
     assert raw(write_text_file, f"{folder.parent}/new", content="beside") is None
 
 
