@@ -73,7 +73,6 @@ from toolwire.runtime.done import Done as Done
 from toolwire.sandbox.answers import Recorded as Recorded
 from toolwire.sandbox.answers import Unanswered as Unanswered
 from toolwire.sandbox.isolation import Layer as Layer
-from toolwire.sandbox.isolation import RunnerState as RunnerState
 from toolwire.sandbox.report import Isolation as Isolation
 from toolwire.sandbox.report import IsolationLevel as IsolationLevel
 from toolwire.sandbox.report import MinIsolation as MinIsolation

@@ -190,7 +190,7 @@ SEAMS = {
         "visible",
         "visible_text",
     ],
-    "doctor": ["Diagnosis", "McpServerDiagnosis", "diagnose", "diagnose_mcp", "log_in_mcp"],
+    "doctor": ["Diagnosis", "McpServerDiagnosis", "RunnerState", "diagnose", "diagnose_mcp", "log_in_mcp"],
     "log": ["CallStats", "Follow", "LogCheck", "LogFilter", "LogPage", "LogRow", "RecordedCall"],
     "seeds": SEEDS,
     "tools": TOOLS,

@@ -143,10 +143,10 @@ class Session(Traceable, Observable):
         shape a text prompt; None is the first. `on_unreadable="note"` notes an unreadable reply in
         `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
         others with `search_tools`; None: the registry's setting. `finish` offers a tool by which the model ends: its
-        name, or a pydantic model (`Turn.final`).
-        `read_text_calls` runs a native text that is only calls. `ending_line` adds to native results how to end.
-        `conversation` names what turns of several processes share; None: a new id. The model calls for `caller`, or the
-        toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters come from `state` first.
+        name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that is only calls.
+        `ending_line` adds to native results how to end. `conversation` names what turns of several processes share;
+        None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
+        `visible(tool_name, caller)` allows. Bound parameters come from `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.

@@ -170,7 +170,7 @@ def _open_below_own(path: Path) -> int:
     """
     if not system.O_DIRECTORY:
         return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    folder, here = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, Path(path.anchor)
+    folder, here = os.O_RDONLY | system.O_DIRECTORY | system.O_NOFOLLOW, Path(path.anchor)
     held = os.open(here, folder)
     try:
         for name in path.parts[1:-1]:
@@ -181,6 +181,6 @@ def _open_below_own(path: Path) -> int:
             is_shared = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
             if is_shared or str(status.st_uid) not in ("0", system.user_id()):
                 raise _Unfit(f"another user may replace files in {here}: chmod go-w {here}")
-        return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=held)
+        return os.open(path.name, os.O_RDONLY | system.O_NOFOLLOW, dir_fd=held)
     finally:
         os.close(held)
