@@ -137,16 +137,15 @@ class Session(Traceable, Observable):
         `permissions` replace the tools' own by name, and `policy` (a `Policy`, rules, or a file) the registry's.
         `approver` asks. With a `store` (a `Store` or its URL) turns are recorded, and one that needs a decision is
         suspended; else such calls do not run. `limits` bound programs and clean-ups, no program runs below
-        `min_isolation` or imports more than `modules` (all), and `runner` ("kernel", "wasm" or a `ProgramRunner`) runs
-        them; None: the registry's settings. These turn none on. With `variables="keep"`, a program has the variables of
-        the last. `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact")
-        shape a text prompt; None is the first. `on_unreadable="note"` notes an unreadable reply in
-        `turn.reply.message`. With `always`, the model sees the tools that it names (`*` matches any text), and finds
-        others with `search_tools`; None: the registry's setting. `finish` offers a tool by which the model ends: its
-        name, or a pydantic model (`Turn.final`). `read_text_calls` runs a native text that is only calls.
-        `ending_line` adds to native results how to end. `conversation` names what turns of several processes share;
-        None: a new id. The model calls for `caller`, or the toolkit's agent, and sees what
-        `visible(tool_name, caller)` allows. Bound parameters come from `state` first.
+        `min_isolation` or imports more than `modules`, and `runner` ("kernel", "wasm", a `ProgramRunner`) runs them;
+        None: the registry's settings. With `variables="keep"`, a program has the variables of the last. `language`
+        ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape a text prompt; None
+        is the first. `on_unreadable="note"` notes an unreadable reply in `turn.reply.message`. With `always`, the model
+        sees the tools that it names (`*` matches any text), and finds others with `search_tools`; None: the registry's
+        setting. `finish` offers a tool by which the model ends: its name, or a pydantic model (`Turn.final`).
+        `read_text_calls` runs a native text that is only calls. `ending_line` adds to native results how to end.
+        `conversation` names what turns of several processes share; None: a new id. The model calls for `caller`, or the
+        toolkit's agent, and sees what `visible(tool_name, caller)` allows. Bound parameters come from `state` first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
