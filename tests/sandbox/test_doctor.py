@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import sysconfig
 
 import pytest
@@ -11,9 +12,10 @@ from tests.cli.command_line import Ended, run_here
 from tests.elsewhere.answers import pretend_system
 from tests.sandbox.child.kernel.weakened import has_namespaces
 from toolwire import doctor
-from toolwire.doctor import Diagnosis, diagnose
+from toolwire.doctor import Diagnosis, RunnerState, diagnose
 from toolwire.sandbox.isolation import Layer, diagnosis_of
 from toolwire.sandbox.report import Isolation
+from toolwire.sandbox.wasm import wasm_runner
 
 HELD = Isolation(
     level="kernel+namespaces",
@@ -50,19 +52,36 @@ def test_layers_that_do_not_hold_say_what_brings_them() -> None:
     )
 
 
-def test_where_no_sandbox_can_be_started_the_problem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_programs_take_web_assembly(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_system("darwin", monkeypatch)
     found = diagnose()
     monkeypatch.undo()
-    assert found == Diagnosis(
-        level="none",
-        is_enough=False,
-        layers=(),
-        system={"platform": "darwin"},
-        problem=(
-            "programs cannot run on darwin yet\n"
-            "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
-        ),
+    kernel, wasm = found.runners
+    assert found == Diagnosis(level="wasm", is_enough=True, layers=(), system={}, runners=(kernel, wasm))
+    assert kernel == RunnerState(name="kernel", is_taken=False, level="none", text="needs Linux; this is darwin")
+    assert (wasm.name, wasm.is_taken, wasm.level) == ("wasm", True, "wasm")
+
+
+def test_elsewhere_without_the_extra_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_system("darwin", monkeypatch)
+    monkeypatch.setattr(wasm_runner, "_loaded", [])
+    monkeypatch.setitem(sys.modules, "wasmtime", None)
+    found = diagnose()
+    monkeypatch.undo()
+    assert (found.level, found.is_enough) == ("none", False)
+    assert found.runners[1].text.splitlines() == [
+        "programs in WebAssembly need wasmtime",
+        "pip install 'toolwire[wasm]'.",
+    ]
+
+
+def test_on_linux_the_kernels_runner_is_taken_whatever_else_is_there() -> None:
+    kernel, wasm = diagnose().runners
+    assert (kernel.is_taken, kernel.level.partition("+")[0], wasm.is_taken, wasm.level) == (
+        True,
+        "kernel",
+        False,
+        "wasm",
     )
 
 

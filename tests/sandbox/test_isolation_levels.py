@@ -55,7 +55,8 @@ def test_kernel_is_the_least_without_being_asked_for() -> None:
 def test_a_level_that_is_none_is_refused(least: object) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         Program(source="1", min_isolation=least)  # type: ignore[arg-type]
-    assert str(refusal.value) == (f"min_isolation={least!r}: give one of 'process', 'kernel', 'kernel+namespaces'")
+    levels = "'process', 'wasm', 'kernel', 'kernel+namespaces'"
+    assert str(refusal.value) == f"min_isolation={least!r}: give one of {levels}"
 
 
 def test_the_refusal_says_what_was_observed_and_what_to_do() -> None:
@@ -79,6 +80,7 @@ def test_the_refusal_says_what_was_observed_and_what_to_do() -> None:
         "Allow user namespaces: sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and "
         "kernel.apparmor_restrict_unprivileged_userns=0 where they exist; in a container, a seccomp profile that "
         "allows unshare, mount and pivot_root. `toolwire doctor` shows each layer. "
+        "Or run programs in WebAssembly, one wall inside this process: pip install 'toolwire[wasm]', and runner='wasm'. "
         'For programs that you trust as you trust your own code, ask for less by name: min_isolation="process".'
     )
 

@@ -78,7 +78,7 @@ TESTED: dict[str, dict[str, End]] = {
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]
 OTHER_ENGINE = (
     "the run's program was recorded on {recorded!r} and this is {replay_engine!r}: it would not replay the same way. "
-    "Resume it with the same version of Python and toolwire."
+    "Resume it with the same runner, and the same version of Python and toolwire."
 )
 
 
@@ -139,7 +139,7 @@ async def test_a_saved_program_is_refused_by_another_engine(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved, counter = index(version), Counter()
-    monkeypatch.setattr("toolwire.session.runs.resume.replay_engine", "cpython-9.9/1")
+    monkeypatch.setattr("toolwire.session.runs.resume.engine_of_programs", lambda scope: "cpython-9.9/1")
     with opened(version, tmp_path) as store:
         for name in sorted(PROGRAMS & TESTED[version].keys()):
             with pytest.raises(DecisionRefused) as refused:

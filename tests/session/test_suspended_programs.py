@@ -152,7 +152,7 @@ async def test_a_program_is_not_replayed_on_another_interpreter() -> None:
     assert refused.value.code == "divergence"
     assert str(refused.value) == (
         f"the run's program was recorded on 'cpython-2.7/1' and this is {replay_engine!r}: it would not replay the "
-        "same way. Resume it with the same version of Python and toolwire."
+        "same way. Resume it with the same runner, and the same version of Python and toolwire."
     )
     run.start = replace(run.start, engine=replay_engine)
     assert (await to_the_end(till, store, await till.session(store, protocol="attp").resume(run.run_id)))[

@@ -50,7 +50,7 @@ def main(folder: Path, rows: int = ROWS) -> int:
         database.close()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "grown.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    index = {"engine": toolwire.session.runs.resume.replay_engine, "runs": saved}
+    index = {"engine": toolwire.sandbox.answers.replay_engine, "runs": saved}
     (folder / "grown.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")
     return 0
 
