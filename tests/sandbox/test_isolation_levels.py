@@ -14,7 +14,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.program import Program
-from toolwire.sandbox.report import Isolation, IsolationLevel, MinIsolation
+from toolwire.sandbox.report import WASM_INSTEAD, Isolation, IsolationLevel, MinIsolation
 
 WARNING = (
     "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
@@ -80,7 +80,7 @@ def test_the_refusal_says_what_was_observed_and_what_to_do() -> None:
         "Allow user namespaces: sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and "
         "kernel.apparmor_restrict_unprivileged_userns=0 where they exist; in a container, a seccomp profile that "
         "allows unshare, mount and pivot_root. `toolwire doctor` shows each layer. "
-        "Or run programs in WebAssembly, one wall inside this process: pip install 'toolwire[wasm]', and runner='wasm'. "
+        f"{WASM_INSTEAD} "
         'For programs that you trust as you trust your own code, ask for less by name: min_isolation="process".'
     )
 
