@@ -17,6 +17,8 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 LATE_S = 6
 """Seconds after its clock within which a program is over. All its other clocks are later than that."""
+LINES = {2: "while True:", 3: "pass"}
+"""The lines at which an endless loop is told: the second from Python 3.14 on."""
 EARLY_CPU_S, LATE_CPU_S = 0.7, 1.5
 """The kernel enforces the time counted at ticks, and reports the time measured: on a busy machine these drift apart."""
 
@@ -26,7 +28,7 @@ EARLY_CPU_S, LATE_CPU_S = 0.7, 1.5
 def test_processor_time(run: Runner) -> None:
     result = run("print('start')\nwhile True:\n    pass", cpu_s=1, wall_s=150, deadline_s=150)
     assert result.error is not None
-    assert (result.status, result.stdout, result.error.line) == ("timeout_cpu", "start\n", 2)
+    assert (result.status, result.stdout, result.error.line in LINES) == ("timeout_cpu", "start\n", True)
     assert result.error.message == "the program used more than 1 s of processor time."
     assert 1 - EARLY_CPU_S < result.cpu_s < 1 + LATE_CPU_S
 
@@ -56,12 +58,12 @@ def test_a_program_has_ten_seconds_of_its_own_unless_said_otherwise() -> None:
 def test_time_of_the_program(run: Runner) -> None:
     result = run("print('a', end='')\nwhile True:\n    pass", wall_s=1)
     assert result.error is not None
-    assert (result.status, result.stdout, result.error.line) == ("timeout_program", "a", 2)
+    assert (result.status, result.stdout, result.error.line in LINES) == ("timeout_program", "a", True)
     assert result.for_model == (
         "a\n"
         "Traceback (most recent call last):\n"
-        '  File "<program>", line 2, in <module>\n'
-        "    while True:\n"
+        f'  File "<program>", line {result.error.line}, in <module>\n'
+        f"    {LINES[result.error.line or 0]}\n"
         "Stopped: the program ran for more than 1 s, time spent waiting for tools not counted."
     )
     assert result.duration_s < 1 + LATE_S

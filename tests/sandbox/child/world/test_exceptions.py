@@ -166,7 +166,7 @@ def test_endless_recursion_is_told_in_short(run: Runner) -> None:
 
 @pytest.mark.of_processes
 def test_a_text_nested_too_deep_for_the_compiler_is_a_failed_program(run: Runner) -> None:
-    for source in ("-" * 20_000 + "1", "(" * 300 + ")" * 300, "x" + ".a" * 20_000, "[" * 5000):
+    for source in ("-" * 60_000 + "1", "(" * 300 + ")" * 300, "x" + ".a" * 32_000, "[" * 5000):
         result = run(source)
         assert result.status == "failed"
         assert result.error is not None
