@@ -274,7 +274,18 @@ async def test_a_cancelled_run_interrupts_its_turn(world: World) -> None:
     until(lambda: [(run.status, run.is_held) for run in world.store.runs()] == [("finished", False)])
 
 
-async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(world: World, other: Store) -> None:
+CONVERSATION_BUSY = (
+    "conversation_busy: nothing was run, because another call of this conversation is at work. Make this call again "
+    "when that one has ended."
+)
+RUN_BUSY = "run_busy: this call is at work elsewhere, and its result goes there. Do not make it again: tell the user."
+BUSY = [(("call_2", "add", {"a": 1, "b": 2}), CONVERSATION_BUSY), (("call_1", "wait", {}), RUN_BUSY)]
+
+
+@pytest.mark.parametrize(("made", "text"), BUSY)
+async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(
+    made: Call, text: str, world: World, other: Store
+) -> None:
     begun, ends = asyncio.Event(), asyncio.Event()
 
     async def wait() -> str:
@@ -286,9 +297,8 @@ async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(world: Worl
     running = asyncio.ensure_future(Runner.run(world.agent([("call_1", "wait", {})], tools=[wait]), "Go."))
     await begun.wait()
     second = World(other)
-    await Runner.run(second.agent([("call_2", "add", {"a": 1, "b": 2})]), "Go.")
-    assert second.paid == []
-    assert "c-17" in second.told[0]
+    await Runner.run(second.agent([made], tools=[wait, second.add]), "Go.")
+    assert (second.paid, second.told) == ([], [text])
     ends.set()
     await running
     assert world.told == ["waited"]

@@ -12,14 +12,16 @@ from toolwire.frameworks.keyed_calls import (
     Sessions,
     key_of,
     message_of,
+    refusal_text,
     request_data,
     text_for_model,
     unless_cancelled,
 )
-from toolwire.permission.approval import DecisionRefused
+from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
-from toolwire.session.turn import Turn
+from toolwire.session.runs.wire import decisions_of
+from toolwire.session.turn import Suspended, Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.call_events import ToolEvent
 
@@ -114,8 +116,29 @@ def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
         if refused is None:
             raise
         raise ToolException(str(refused)) from refused
-    # A value of another kind is refused as text that is no decision.
-    return cast("Any", given) if isinstance(given, str | list | Mapping) else repr(given)
+    return given
+
+
+def _read_decisions(given: Any, suspended: Suspended) -> list[Decision]:
+    """Returns the decisions with which the graph was resumed.
+
+    Raises:
+        DecisionRefused: They are none. The text says what to write.
+    """
+    why = "it must be a list of decisions"
+    try:
+        is_readable = bool(given) and isinstance(given, str | list | Mapping)
+        if is_readable and (found := decisions_of(suspended.run_id, cast("Any", given))):
+            return found
+    except DecisionRefused as refused:
+        why = str(refused)
+    first = suspended.pending[0]
+    verdict = "'answer', 'answer': ..." if first.kind == "question" else "'approve'"
+    raise DecisionRefused(
+        "malformed",
+        f"Command(resume={given!r:.80}): {why}. Write Command(resume=[{{'request_id': {first.id!r}, "
+        f"'verdict': {verdict}}}])",
+    )
 
 
 class _Call:
@@ -133,13 +156,14 @@ class _Call:
         except DecisionRefused as refused:
             if refused.code not in FOR_THE_MODEL:
                 raise ToolException(str(refused)) from refused
-            return self._message(str(refused), "error")
+            return self._message(refusal_text(refused), "error")
 
     async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
         refused: DecisionRefused | None = None
         while turn.suspended is not None:
-            decisions = _decisions(turn, refused)
+            given = _decisions(turn, refused)
             try:
+                decisions = _read_decisions(given, turn.suspended)
                 turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
             except DecisionRefused as error:
                 if error.code in FOR_THE_MODEL:

@@ -14,6 +14,7 @@ from toolwire.frameworks.keyed_calls import (
     is_on_record,
     key_of,
     message_of,
+    refusal_text,
     take_call,
     text_for_model,
 )
@@ -107,7 +108,7 @@ class _OneTool:
             return f"The arguments are not JSON: {error}"
         except DecisionRefused as refused:
             if refused.code in FOR_THE_MODEL:
-                return str(refused)
+                return refusal_text(refused)
             raise UserError(str(refused)) from refused
 
     async def _take(self, context: ToolContext[Any], arguments: Mapping[str, Any]) -> Turn:
