@@ -13,8 +13,9 @@ import pytest
 from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool, set_tracing_disabled
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
+from tests.journal.test_reading import statements
 from tests.patience import until
-from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolSpec
+from toolwire import CallContext, ConfigurationError, Decision, DecisionRefused, Store, ToolRegistry, ToolSpec
 from toolwire.frameworks.openai_agents import function_tools
 
 set_tracing_disabled(True)
@@ -134,6 +135,14 @@ async def test_the_frameworks_own_tool_pays_twice(world: World) -> None:
     for _ in range(2):
         await go_on(world, result.to_state().to_string(), agent())
     assert world.paid == [5, 5]
+
+
+async def test_a_call_asks_once_whether_it_is_on_record(world: World) -> None:
+    with statements(world.store) as question, pytest.raises(DecisionRefused):
+        world.store.run("r_none")
+    with statements(world.store) as seen:
+        await Runner.run(world.agent([("call_1", "add", {"a": 1, "b": 2})]), "Go.")
+    assert (world.told, seen.count(question[0])) == (["3"], 1)
 
 
 async def test_always_approve_decides_nothing(world: World) -> None:
