@@ -21,7 +21,7 @@ from langgraph.types import Command, interrupt
 from pydantic import Field
 
 from toolwire import CallContext, ConfigurationError, Store, ToolRegistry, ToolSpec
-from toolwire.frameworks.langchain import langchain_tools
+from toolwire.frameworks.langchain import OfferedTools, langchain_tools
 
 
 class Script(BaseChatModel):
@@ -30,12 +30,15 @@ class Script(BaseChatModel):
     left: list[list[dict[str, Any]]]
     told: list[ToolMessage] = Field(default_factory=list[ToolMessage])
     """What the model was told, of the last request."""
+    offered: list[str] = Field(default_factory=list[str])
+    """The names of the tools in the last request."""
 
     @property
     def _llm_type(self) -> str:
         return "script"
 
     def bind_tools(self, tools: Any, **options: Any) -> Any:
+        self.offered = [one.name for one in tools]
         return self
 
     def _generate(self, messages: list[BaseMessage], *given: Any, **options: Any) -> ChatResult:
@@ -438,6 +441,30 @@ def test_a_tool_that_is_disabled_is_not_offered_and_does_not_run(world: World) -
     assert [one.name for one in langchain_tools(registry, store=world.store)] == ["pay"]
     denied = langchain_tools(world.registry(), store=world.store, permissions={"pay": "deny"})
     assert [one.name for one in denied] == ["add"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_the_middleware_offers_what_may_be_called_at_each_step(is_async: bool, world: World) -> None:
+    registry = world.registry()
+
+    @tool
+    def other() -> None:
+        """Is of LangChain."""
+
+    model = Script(left=[])
+    made = [*langchain_tools(registry, store=world.store), other]
+    graph = create_agent(model, made, middleware=[OfferedTools()])
+
+    async def offered() -> list[str]:
+        given: Any = {"messages": "Go."}
+        await graph.ainvoke(given) if is_async else graph.invoke(given)
+        return model.offered
+
+    assert await offered() == ["pay", "add", "other"]
+    registry.disable("add", "not today")
+    assert await offered() == ["pay", "other"]
+    registry.enable("add")
+    assert await offered() == ["pay", "add", "other"]
 
 
 @pytest.mark.parametrize("option", ["protocol", "conversation", "finish"])

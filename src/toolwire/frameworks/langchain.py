@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from typing import Any, cast
 
+from toolwire.definition.tool import Tool
 from toolwire.frameworks.keyed_calls import (
     FOR_THE_MODEL,
     Sessions,
@@ -21,16 +22,19 @@ from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
 from toolwire.session.runs.wire import decisions_of
+from toolwire.session.session import Session
 from toolwire.session.turn import Suspended, Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.call_events import ToolEvent
 
 with packages_of("langchain", "langchain_tools"):
+    from langchain.agents.middleware import AgentMiddleware
     from langchain_core.messages import AIMessage, ToolMessage
     from langchain_core.tools import StructuredTool, ToolException
     from langgraph.errors import GraphInterrupt
     from langgraph.prebuilt import ToolRuntime
     from langgraph.types import interrupt
+    from pydantic import Field
 
 
 def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
@@ -47,12 +51,36 @@ def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[Structure
         ConfigurationError: As `Session`, there is no store, or LangGraph has the option itself.
     """
     sessions = Sessions(tools, store, options)
-    described = sessions.of(new_id("c")).request_tools
-    return [_tool(sessions, one["function"]) for one in described]
+    first = sessions.of(new_id("c"))
+    described = [one["function"] for one in first.request_tools]
+    return [_tool(sessions, function, first, tool) for tool, function in zip(first.tools, described, strict=True)]
+
+
+class OfferedTools(AgentMiddleware[Any, Any, Any]):
+    """Leaves out the tools of `langchain_tools` that are disabled, at each step of the model.
+
+    Write `create_agent(model, langchain_tools(...), middleware=[OfferedTools()])`. Without it they are offered as long
+    as the graph exists. Called, they do not run. Tools of others are left alone.
+    """
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Gives the model the tools that it may call."""
+        return handler(_offer(request))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Gives the model the tools that it may call."""
+        return await handler(_offer(request))
+
+
+def _offer(request: Any) -> Any:
+    return request.override(tools=[one for one in request.tools if not isinstance(one, _Tool) or one.is_offered()])
 
 
 class _Tool(StructuredTool):
     """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
+
+    is_offered: Callable[[], bool] = Field(exclude=True)
+    """Returns whether the model may call it now."""
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
         assert self.func is not None
@@ -63,8 +91,11 @@ class _Tool(StructuredTool):
         return await self.coroutine(**kwargs)
 
 
-def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
+def _tool(sessions: Sessions, function: Mapping[str, Any], first: Session, tool: Tool) -> StructuredTool:
     name = function["name"]
+
+    def is_offered() -> bool:
+        return any(one.name == tool.name for one in first.tools)
 
     def run(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
         session = sessions.of(_conversation(toolwire_runtime))
@@ -88,7 +119,9 @@ def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
         return await _Call(name, arguments, toolwire_runtime).take(wait)
 
     description, schema = function.get("description", ""), function["parameters"]
-    return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
+    return _Tool(
+        name=name, description=description, args_schema=schema, func=run, coroutine=arun, is_offered=is_offered
+    )
 
 
 def _conversation(runtime: ToolRuntime[Any, Any]) -> str:
