@@ -97,6 +97,7 @@ def framework(request: pytest.FixtureRequest) -> Framework:
     return request.param()
 
 
+@pytest.mark.timeout(3_600)
 async def test_a_state_that_is_resumed_twice_pays_once(framework: Framework, whole: bool, tmp_path: Path) -> None:
     for number in range(DOUBLES if whole else 4):
         first, second = tmp_path / f"{number}", tmp_path / f"{number} again"
@@ -113,6 +114,7 @@ async def test_a_state_that_is_resumed_twice_pays_once(framework: Framework, who
         assert paid(first) + paid(second) == ["5"]
 
 
+@pytest.mark.timeout(3_600)
 async def test_a_killed_process_pays_once_or_asks(framework: Framework, whole: bool, tmp_path: Path) -> None:
     if not whole:
         pytest.skip("each kind of kill has a test of its own")
