@@ -7,9 +7,11 @@ of its own.
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import shutil
 import signal
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from pydantic import TypeAdapter
 from pydantic_ai import DeferredToolRequests, DeferredToolResults
 
 from tests.frameworks import (
+    killed_agent,
+    killed_langchain_agent,
+    killed_openai_agent,
     test_killed_agents,
     test_killed_langchain_agents,
     test_killed_openai_agents,
@@ -34,6 +39,9 @@ DOUBLES, KILLS = 100, 50
 class Framework(ABC):
     """An agent of a framework, whose one payment waits for a person."""
 
+    dies: Callable[[str, Path, str], Coroutine[Any, Any, None]]
+    """Goes on with the saved state in a process that dies."""
+
     @abstractmethod
     async def save(self, store: Store, folder: Path) -> None:
         """Saves the state of the agent in a folder, with the approval."""
@@ -42,12 +50,10 @@ class Framework(ABC):
     async def go_on(self, store: Store, folder: Path) -> str:
         """Goes on with the saved state. Returns what it ends with: `done`, or `doubt` if the payment may have run."""
 
-    @abstractmethod
-    async def die(self, url: str, folder: Path, dies_at: str) -> int:
-        """Goes on in a process that dies at a place. Returns its status."""
-
 
 class PydanticAi(Framework):
+    dies = staticmethod(killed_agent.go_on)
+
     async def save(self, store: Store, folder: Path) -> None:
         await test_killed_agents.save_asked(store, folder)
 
@@ -59,11 +65,10 @@ class PydanticAi(Framework):
             return output
         return "doubt" if "may have run" in output.metadata["call_1"]["requests"][0]["text"] else "asked"
 
-    async def die(self, url: str, folder: Path, dies_at: str) -> int:
-        return await test_killed_agents.go_on_and_die(url, folder, dies_at)
-
 
 class OpenAIAgents(Framework):
+    dies = staticmethod(killed_openai_agent.go_on)
+
     async def save(self, store: Store, folder: Path) -> None:
         await test_killed_openai_agents.save_waiting(store, folder)
 
@@ -73,11 +78,10 @@ class OpenAIAgents(Framework):
         except UserError as error:
             return "doubt" if "may have run" in str(error) else str(error)
 
-    async def die(self, url: str, folder: Path, dies_at: str) -> int:
-        return await test_killed_openai_agents.go_on_and_die(url, folder, dies_at)
-
 
 class LangGraph(Framework):
+    dies = staticmethod(killed_langchain_agent.go_on)
+
     async def save(self, store: Store, folder: Path) -> None:
         out = await asyncio.to_thread(run, store, folder, {"messages": "Go."})
         test_killed_langchain_agents.save_approval(folder, out)
@@ -88,8 +92,21 @@ class LangGraph(Framework):
             return out["messages"][-1].text.partition(":")[0]
         return "doubt" if "may have run" in out["__interrupt__"][0].value["requests"][0]["text"] else "asked"
 
-    async def die(self, url: str, folder: Path, dies_at: str) -> int:
-        return await asyncio.to_thread(test_killed_langchain_agents.go_on_and_die, url, folder, dies_at)
+
+def _status(work: Callable[..., Coroutine[Any, Any, None]], *arguments: object) -> int | None:
+    """Returns how a process ended. It is forked from a server, since the frameworks take seconds to import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        [killed.__name__ for killed in (killed_agent, killed_langchain_agent, killed_openai_agent)]
+    )
+    process = context.Process(target=_run, args=(work, *arguments))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _run(work: Callable[..., Coroutine[Any, Any, None]], *arguments: object) -> None:
+    asyncio.run(work(*arguments))
 
 
 @pytest.fixture(params=[PydanticAi, OpenAIAgents, LangGraph])
@@ -124,6 +141,6 @@ async def test_a_killed_process_pays_once_or_asks(framework: Framework, whole: b
         url, dies_at = f"sqlite:///{folder}/runs.db", ("effect", "save")[number % 2]
         with Store.open(url) as store:
             await framework.save(store, folder)
-            assert await framework.die(url, folder, dies_at) == -signal.SIGKILL
+            assert await asyncio.to_thread(_status, framework.dies, url, folder, dies_at) == -signal.SIGKILL
             assert await framework.go_on(store, folder) == ("doubt" if dies_at == "effect" else "done")
         assert paid(folder) == ["5"]
