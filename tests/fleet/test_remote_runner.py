@@ -252,6 +252,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"addresses": ["r1:8443"], "insecure": True}, "others than this machine reach r1:8443"),
     ({"addresses": ["127.0.0.1:1"], "insecure": True, "cert": "a"}, "leave insecure out"),
     ({"addresses": ["r1:1"], "cert": "/none", "key": "/none", "ca": "/none"}, "No such file.*give PEM files"),
+    (
+        {"addresses": ["unix:/x"], "cert": "a"},
+        "a unix: address has no TLS: leave the certificate, key and authority out",
+    ),
     ({"addresses": ["unix:/x"], "trust": "yes"}, "trust='yes': write 'kernel'"),
 ]
 

@@ -6,6 +6,7 @@ and before its record), or `save` (after the record, before LangGraph has the ne
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -72,6 +73,10 @@ def resume(store: Store, folder: Path, dies_at: str = "") -> Any:
     return run(store, folder, Command(resume=json.loads((folder / "decisions.json").read_text())), dies_at)
 
 
+async def go_on(url: str, folder: Path, dies_at: str) -> None:
+    with Store.open(url) as store:
+        await asyncio.to_thread(resume, store, folder, dies_at)
+
+
 if __name__ == "__main__":
-    with Store.open(sys.argv[1]) as opened:
-        resume(opened, Path(sys.argv[2]), sys.argv[3])
+    asyncio.run(go_on(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))

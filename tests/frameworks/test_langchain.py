@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from langgraph.types import Command, interrupt
 from pydantic import Field
 
 from toolwire import CallContext, ConfigurationError, Store, ToolRegistry, ToolSpec
-from toolwire.frameworks.langchain import langchain_tools
+from toolwire.frameworks.langchain import OfferedTools, langchain_tools
 
 
 class Script(BaseChatModel):
@@ -29,12 +30,15 @@ class Script(BaseChatModel):
     left: list[list[dict[str, Any]]]
     told: list[ToolMessage] = Field(default_factory=list[ToolMessage])
     """What the model was told, of the last request."""
+    offered: list[str] = Field(default_factory=list[str])
+    """The names of the tools in the last request."""
 
     @property
     def _llm_type(self) -> str:
         return "script"
 
     def bind_tools(self, tools: Any, **options: Any) -> Any:
+        self.offered = [one.name for one in tools]
         return self
 
     def _generate(self, messages: list[BaseMessage], *given: Any, **options: Any) -> ChatResult:
@@ -243,13 +247,22 @@ def test_calls_of_one_reply_are_decided_each(world: World) -> None:
     assert (sorted(world.paid), agent.told) == ([1, 2], ["paid 1 to shop", "paid 2 to shop"])
 
 
+WRITE = "Command(resume={}): {}. Write Command(resume=[{{'request_id': 'ASKED', 'verdict': 'approve'}}])"
+
+
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
         ([{"request_id": "a_none", "verdict": "approve"}], "a_none"),
-        ("yes", "not JSON"),
-        (3, "not a JSON"),
-        ([7], "must be"),
+        ("yes", WRITE.format("'yes'", "it is not JSON: line 1, column 1")),
+        (3, WRITE.format(3, "it must be a list of decisions")),
+        (True, WRITE.format(True, "it must be a list of decisions")),
+        ([], WRITE.format("[]", "it must be a list of decisions")),
+        ([7], WRITE.format("[7]", "a decision must be an object")),
+        (
+            {"decisions": [{"type": "approve"}]},
+            WRITE.format("{'decisions': [{'type': 'approve'}]}", "decisions: the key 'decisions' is unknown"),
+        ),
     ],
 )
 def test_a_wrong_decision_is_the_frameworks_error_and_the_right_one_goes_on(
@@ -257,7 +270,7 @@ def test_a_wrong_decision_is_the_frameworks_error_and_the_right_one_goes_on(
 ) -> None:
     out = world.agent(call("pay", amount=5)).run()
     for _ in range(2):
-        with pytest.raises(ToolException, match=text):
+        with pytest.raises(ToolException, match=re.escape(text.replace("ASKED", requests(out)[0]["id"]))):
             world.agent().run(Command(resume=wrong))
     assert world.paid == []
     world.agent().run(decide(out))
@@ -409,7 +422,10 @@ async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(
     await begun.wait()
     await again.arun()
     assert (second.paid, again.model.told[0].status) == ([], "error")
-    assert "t-1" in again.told[0]
+    assert again.told[0] == (
+        "conversation_busy: nothing was run, because another call of this conversation is at work. Make this call "
+        "again when that one has ended."
+    )
     ends.set()
     await running
     assert first.told == ["waited"]
@@ -425,6 +441,30 @@ def test_a_tool_that_is_disabled_is_not_offered_and_does_not_run(world: World) -
     assert [one.name for one in langchain_tools(registry, store=world.store)] == ["pay"]
     denied = langchain_tools(world.registry(), store=world.store, permissions={"pay": "deny"})
     assert [one.name for one in denied] == ["add"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_the_middleware_offers_what_may_be_called_at_each_step(is_async: bool, world: World) -> None:
+    registry = world.registry()
+
+    @tool
+    def other() -> None:
+        """Is of LangChain."""
+
+    model = Script(left=[])
+    made = [*langchain_tools(registry, store=world.store), other]
+    graph = create_agent(model, made, middleware=[OfferedTools()])
+
+    async def offered() -> list[str]:
+        given: Any = {"messages": "Go."}
+        await graph.ainvoke(given) if is_async else graph.invoke(given)
+        return model.offered
+
+    assert await offered() == ["pay", "add", "other"]
+    registry.disable("add", "not today")
+    assert await offered() == ["pay", "other"]
+    registry.enable("add")
+    assert await offered() == ["pay", "add", "other"]
 
 
 @pytest.mark.parametrize("option", ["protocol", "conversation", "finish"])

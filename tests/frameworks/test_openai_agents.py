@@ -13,8 +13,9 @@ import pytest
 from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool, set_tracing_disabled
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
+from tests.journal.test_reading import statements
 from tests.patience import until
-from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolSpec
+from toolwire import CallContext, ConfigurationError, Decision, DecisionRefused, Store, ToolRegistry, ToolSpec
 from toolwire.frameworks.openai_agents import function_tools
 
 set_tracing_disabled(True)
@@ -134,6 +135,14 @@ async def test_the_frameworks_own_tool_pays_twice(world: World) -> None:
     for _ in range(2):
         await go_on(world, result.to_state().to_string(), agent())
     assert world.paid == [5, 5]
+
+
+async def test_a_call_asks_once_whether_it_is_on_record(world: World) -> None:
+    with statements(world.store) as question, pytest.raises(DecisionRefused):
+        world.store.run("r_none")
+    with statements(world.store) as seen:
+        await Runner.run(world.agent([("call_1", "add", {"a": 1, "b": 2})]), "Go.")
+    assert (world.told, seen.count(question[0])) == (["3"], 1)
 
 
 async def test_always_approve_decides_nothing(world: World) -> None:
@@ -274,7 +283,18 @@ async def test_a_cancelled_run_interrupts_its_turn(world: World) -> None:
     until(lambda: [(run.status, run.is_held) for run in world.store.runs()] == [("finished", False)])
 
 
-async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(world: World, other: Store) -> None:
+CONVERSATION_BUSY = (
+    "conversation_busy: nothing was run, because another call of this conversation is at work. Make this call again "
+    "when that one has ended."
+)
+RUN_BUSY = "run_busy: this call is at work elsewhere, and its result goes there. Do not make it again: tell the user."
+BUSY = [(("call_2", "add", {"a": 1, "b": 2}), CONVERSATION_BUSY), (("call_1", "wait", {}), RUN_BUSY)]
+
+
+@pytest.mark.parametrize(("made", "text"), BUSY)
+async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(
+    made: Call, text: str, world: World, other: Store
+) -> None:
     begun, ends = asyncio.Event(), asyncio.Event()
 
     async def wait() -> str:
@@ -286,9 +306,8 @@ async def test_a_conversation_at_work_elsewhere_is_told_to_the_model(world: Worl
     running = asyncio.ensure_future(Runner.run(world.agent([("call_1", "wait", {})], tools=[wait]), "Go."))
     await begun.wait()
     second = World(other)
-    await Runner.run(second.agent([("call_2", "add", {"a": 1, "b": 2})]), "Go.")
-    assert second.paid == []
-    assert "c-17" in second.told[0]
+    await Runner.run(second.agent([made], tools=[wait, second.add]), "Go.")
+    assert (second.paid, second.told) == ([], [text])
     ends.set()
     await running
     assert world.told == ["waited"]

@@ -15,8 +15,8 @@ from tests.patience import PATIENCE_S
 from toolwire import Caller, DecisionRefused, DocumentChanged, Session, Store
 from toolwire.journal.twins import async_twin
 
-DO_NOT_WAIT = {"clock", "follow", "tell"}
-"""`clock` asks no server, `follow` gives an iterator, and `tell` writes later."""
+DO_NOT_WAIT = {"clock", "follow", "tell", "watch_run"}
+"""`clock` asks no server, `follow` gives an iterator, `tell` writes later, and `watch_run` listens in a thread."""
 
 
 def blocking_methods() -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,16 @@ def test_tools_shows_a_tool_for_each_operation(pets: str) -> None:
         ("list_pets", "Lists pets", "auto"),
         ("put_x", "PUT /x", "confirm"),
     ]
+
+
+@pytest.mark.parametrize("servers", [None, [], [{"url": "/v1"}], [{"url": "http://127.0.0.1:1"}]])
+def test_tools_lists_whatever_server_the_document_has(servers: Any, tmp_path: Path) -> None:
+    """Nothing is called, so where calls would go does not matter. `serve` refuses these."""
+    path = tmp_path / "pets.json"
+    path.write_text(json.dumps({**{key: PETS[key] for key in PETS if key != "servers"}, "servers": servers}))
+    ended = run_here("tools", "--openapi", str(path), "--json")
+    assert (ended.code, [tool["name"] for tool in json.loads(ended.stdout)]) == (0, ["list_pets", "put_x"])
+    assert "give client=" in failed("serve", str(path))
 
 
 def test_serve_gives_the_operations_to_a_client(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,16 @@ from typing import Any
 import pytest
 
 from tests.openapi.echo import Echo, body, client_of, document, parameter
-from toolwire import ConfigurationError, DefinitionError, RegistrationError, Session, ToolRegistry
+from toolwire import (
+    ConfigurationError,
+    DefinitionError,
+    RegistrationError,
+    Reply,
+    Session,
+    ToolCall,
+    ToolRegistry,
+    ToolSpec,
+)
 from toolwire.vocabulary.context import CallContext
 
 METHODS = ("get", "head", "put", "delete", "post", "patch")
@@ -33,10 +43,10 @@ def test_the_method_decides_permission_effects_and_repetition() -> None:
     assert declared == {
         "get_x": ("auto", ["read"], "natural"),
         "head_x": ("auto", ["read"], "natural"),
-        "put_x": ("confirm", ["write"], "natural"),
-        "delete_x": ("confirm", ["write"], "natural"),
-        "post_x": ("confirm", ["write"], "no"),
-        "patch_x": ("confirm", ["write"], "no"),
+        "put_x": ("confirm", ["send", "write"], "natural"),
+        "delete_x": ("confirm", ["send", "write"], "natural"),
+        "post_x": ("confirm", ["send", "write"], "no"),
+        "patch_x": ("confirm", ["send", "write"], "no"),
     }
     everything = made(*({"path": "/x", "method": method} for method in METHODS), permission="deny")
     assert {everything.permission_of(name) for name in everything} == {"deny"}
@@ -141,20 +151,83 @@ def test_a_header_may_be_a_function_of_the_call(echo: tuple[Echo, str]) -> None:
     assert registry.invoke("x").data["headers"]["authorization"] == "Bearer for nobody"
 
 
-@pytest.mark.parametrize("token", ["a\r\nX-Admin: 1", "ü"])
-def test_a_token_that_is_no_header_is_neither_sent_nor_told(echo: tuple[Echo, str], token: str) -> None:
+NO_LINE = "the owner's header 'X-Key' must be one line of ASCII text"
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        ("a\r\nX-Admin: 1", NO_LINE),
+        ("ü", NO_LINE),
+        (None, "'key' in the state is NoneType, and a header needs a text"),
+        ({"a": "secret"}, "'key' in the state is dict, and a header needs a text"),
+    ],
+)
+def test_a_token_that_is_no_header_is_neither_sent_nor_told(
+    echo: tuple[Echo, str], token: Any, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
     registry = made({"path": "/x", "operationId": "x"}, url=echo[1], headers={"X-Key": "{key}"})
+    before = len(echo[0].requests)
     result = registry.invoke("x", state={"key": token})
-    assert (result.success, result.error) == (
-        False,
-        "ConfigurationError: the owner's header 'X-Key' must be one line of ASCII text",
-    )
+    assert (result.success, result.error) == (False, f"GET /x was not sent: {why}.")
+    assert len(echo[0].requests) == before
+    assert [(one.getMessage(), one.exc_info) for one in caplog.records] == [(f"GET /x was not sent: {why}", None)]
 
 
-@pytest.mark.parametrize("headers", [{"a b": "x"}, {"": "x"}, {"X": 3}, {"X": None}])
-def test_wrong_headers_are_refused_at_once(headers: Any) -> None:
-    with pytest.raises(ConfigurationError, match="headers="):
+def test_a_function_that_gives_no_header_fails_the_call_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    registry = made({"path": "/x", "operationId": "x"}, headers={"X-Key": lambda _: "a\nb"})
+    assert registry.invoke("x").error == f"GET /x was not sent: {NO_LINE}."
+    assert [one.exc_info for one in caplog.records] == [None]
+
+
+BRACE = "its '{' names no key of the state"
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"a b": "x"}, "name of a header"),
+        ({"": "x"}, "name of a header"),
+        ({"X": 3}, "give a text"),
+        ({"X": None}, "give a text"),
+        ({"X": "a\nb"}, "one line"),
+        ({"X": "Bearer {user.token"}, BRACE),
+        ({"X": "Bearer {user token}"}, BRACE),
+        ({"X": "{a}{"}, BRACE),
+    ],
+)
+def test_wrong_headers_are_refused_at_once(headers: Any, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^headers=.*{re.escape(why)}") as refused:
         made({"path": "/x"}, headers=headers)
+    assert "\n" not in str(refused.value)
+    assert "Bearer" not in str(refused.value)
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_a_write_after_private_and_untrusted_data_asks(echo: tuple[Echo, str], method: str) -> None:
+    def read_mail() -> str:
+        """Reads the mail."""
+        return "mail"
+
+    registry = made(
+        {"path": "/x", "operationId": "x"},
+        {"path": "/x", "method": method, "operationId": "change"},
+        url=echo[1],
+        permission="auto",
+    )
+    registry.register(ToolSpec.from_function(read_mail, labels=["private"], effects=["read"]))
+    session = Session(registry, protocol="openai")
+    assert session.run_turn(reply("change")).results[0].success
+    # What the server answers is untrusted already.
+    session.run_turn(reply("read_mail"))
+    failure = session.run_turn(reply("change")).results[0].failure
+    assert failure is not None
+    assert failure.kind == "approval_required"
+    assert session.run_turn(reply("x")).results[0].success
+
+
+def reply(name: str) -> Reply:
+    return Reply(calls=(ToolCall(name, {}, id="c"),))
 
 
 def test_a_key_of_the_call_fills_the_header_that_the_document_names(echo: tuple[Echo, str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.journal.test_reading import statements
 from toolwire import (
     Caller,
     ConfigurationError,
@@ -218,3 +219,16 @@ def test_only_what_the_model_may_call_is_explained() -> None:
         made.explain_call("sent", {})
     with pytest.raises(ConfigurationError, match="text"):
         made.explain_call("send", {})
+
+
+def test_each_turn_with_a_key_asks_once_whether_it_is_on_record(bank: Bank, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as store:
+        made = session(bank, store)
+        made.run_turn(reply(1), key="m-0")
+        with statements(store) as question, pytest.raises(DecisionRefused):
+            store.run("r_none")
+        for _ in range(2):
+            with statements(store) as seen:
+                made.run_turn(reply(5), key="m-1")
+            assert seen.count(question[0]) == 1
+    assert bank.paid == [1, 5]

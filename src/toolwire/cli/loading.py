@@ -61,18 +61,33 @@ def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None
     return not any(problem.is_off for problem in problems)
 
 
-def add_operations(registry: toolwire.ToolRegistry, document: str) -> None:
+def add_operations(registry: toolwire.ToolRegistry, document: str, *, client: Any = None) -> None:
     """Adds the operations of an OpenAPI document. Warnings name those that are left out.
+
+    `client` is that of `register_openapi`: its base URL counts in place of the document's server.
 
     Raises:
         Stop: The document cannot be used, or no operation of it can be.
     """
     try:
-        added = registry.register_openapi(document)
+        added = registry.register_openapi(document, client=client)
     except toolwire.ToolwireError as error:
         raise _unusable(str(error)) from error
     if not added:
         raise _unusable(f"{document} has no operation that can be a tool", hint="The warnings say why.")
+
+
+def client_of_nowhere() -> Any:
+    """Returns a client for operations that are only listed, so that the document's server does not matter.
+
+    None if the package is missing; `register_openapi` says so.
+    """
+    try:
+        import httpx2
+    except ImportError:
+        return None
+    answer = httpx2.Response(503)
+    return httpx2.AsyncClient(base_url="http://nowhere.invalid", transport=httpx2.MockTransport(lambda _: answer))
 
 
 def load_function(named: str) -> Callable[..., Any]:

@@ -41,18 +41,11 @@ async def go_on(store: Store, run_id: str, session_for: SessionFor) -> Outcome:
     """
     if not isinstance(cast("object", run_id), str) or not run_id:
         raise ConfigurationError(f"go_on({run_id!r:.80}): give the id of a run, as Session.submit returns it")
-    try:
-        return await _go_on(store, run_id, session_for)
-    except DecisionRefused as refused:
-        if refused.code in _LATER:
-            return "later"
-        if refused.code == "parked":
-            return "parked"
-        if refused.code not in _OVER:
-            raise
-        _LOG.warning("the run %s does not go on: %s", run_id, refused)
-        await store.aset_aside(run_id)
-        return "stopped"
+    outcome = await _go_on(store, run_id, session_for)
+    if outcome != "later":
+        # Not awaited: those who wait also look at the run themselves.
+        store.wake_watchers(run_id)
+    return outcome
 
 
 def run_go_on(store: Store, run_id: str, session_for: SessionFor) -> Outcome:
@@ -65,6 +58,21 @@ def run_go_on(store: Store, run_id: str, session_for: SessionFor) -> Outcome:
 
 
 async def _go_on(store: Store, run_id: str, session_for: SessionFor) -> Outcome:
+    try:
+        return await _resume(store, run_id, session_for)
+    except DecisionRefused as refused:
+        if refused.code in _LATER:
+            return "later"
+        if refused.code == "parked":
+            return "parked"
+        if refused.code not in _OVER:
+            raise
+        _LOG.warning("the run %s does not go on: %s", run_id, refused)
+        await store.aset_aside(run_id)
+        return "stopped"
+
+
+async def _resume(store: Store, run_id: str, session_for: SessionFor) -> Outcome:
     run = await store.arun(run_id)
     if run.status == "finished":
         return "finished"

@@ -82,6 +82,8 @@ def tls_context(
     by_network = [one for one in addresses if one.port is not None]
     if far := [one.text for one in by_network if insecure and not one.is_local]:
         raise ConfigurationError(f"insecure: others than this machine reach {far[0]}: use mutual TLS, or 127.0.0.1")
+    if not by_network and (cert, key, ca) != (None, None, None):
+        raise ConfigurationError("a unix: address has no TLS: leave the certificate, key and authority out")
     if insecure or not by_network:
         return None
     if cert is None or key is None or ca is None:

@@ -29,9 +29,17 @@ _OWN = {
     "finish": "the framework ends",
 }
 
-
-FOR_THE_MODEL = ("conversation_busy", "run_busy", "run_ended", "divergence")
-"""Refusals of a call, which the model reads. Others are refusals of a decision, for the application."""
+FOR_THE_MODEL = {
+    "conversation_busy": "nothing was run, because another call of this conversation is at work. Make this call again "
+    "when that one has ended.",
+    "run_busy": "this call is at work elsewhere, and its result goes there. Do not make it again: tell the user.",
+    "run_ended": "this call was made long ago, and its result was deleted. It does not run again. Ask the user before "
+    "you make a new one.",
+    "divergence": "this call is on record as another one, or its program no longer follows its record, so it does not "
+    "go on. Ask the user before you make a new one.",
+}
+"""What the model reads of a refused call, without the names of runs and machines. Other refusals are of a decision, for
+the application."""
 
 
 class Sessions:
@@ -107,6 +115,11 @@ def is_on_record(session: Session, store: Store, key: str) -> bool:
             raise
         return False
     return True
+
+
+def refusal_text(refused: DecisionRefused) -> str:
+    """Returns what the model is told of a refused call."""
+    return f"{refused.code}: {FOR_THE_MODEL[refused.code]}"
 
 
 def request_data(request: ApprovalRequest) -> dict[str, Any]:

@@ -7,28 +7,34 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from typing import Any, cast
 
+from toolwire.definition.tool import Tool
 from toolwire.frameworks.keyed_calls import (
     FOR_THE_MODEL,
     Sessions,
     key_of,
     message_of,
+    refusal_text,
     request_data,
     text_for_model,
     unless_cancelled,
 )
-from toolwire.permission.approval import DecisionRefused
+from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.runtime.identity import new_id
-from toolwire.session.turn import Turn
+from toolwire.session.runs.wire import decisions_of
+from toolwire.session.session import Session
+from toolwire.session.turn import Suspended, Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.call_events import ToolEvent
 
 with packages_of("langchain", "langchain_tools"):
+    from langchain.agents.middleware import AgentMiddleware
     from langchain_core.messages import AIMessage, ToolMessage
     from langchain_core.tools import StructuredTool, ToolException
     from langgraph.errors import GraphInterrupt
     from langgraph.prebuilt import ToolRuntime
     from langgraph.types import interrupt
+    from pydantic import Field
 
 
 def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
@@ -45,12 +51,36 @@ def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[Structure
         ConfigurationError: As `Session`, there is no store, or LangGraph has the option itself.
     """
     sessions = Sessions(tools, store, options)
-    described = sessions.of(new_id("c")).request_tools
-    return [_tool(sessions, one["function"]) for one in described]
+    first = sessions.of(new_id("c"))
+    described = [one["function"] for one in first.request_tools]
+    return [_tool(sessions, function, first, tool) for tool, function in zip(first.tools, described, strict=True)]
+
+
+class OfferedTools(AgentMiddleware[Any, Any, Any]):
+    """Leaves out the tools of `langchain_tools` that are disabled, at each step of the model.
+
+    Write `create_agent(model, langchain_tools(...), middleware=[OfferedTools()])`. Without it they are offered as long
+    as the graph exists. Called, they do not run. Tools of others are left alone.
+    """
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Gives the model the tools that it may call."""
+        return handler(_offer(request))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Gives the model the tools that it may call."""
+        return await handler(_offer(request))
+
+
+def _offer(request: Any) -> Any:
+    return request.override(tools=[one for one in request.tools if not isinstance(one, _Tool) or one.is_offered()])
 
 
 class _Tool(StructuredTool):
     """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
+
+    is_offered: Callable[[], bool] = Field(exclude=True)
+    """Returns whether the model may call it now."""
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
         assert self.func is not None
@@ -61,8 +91,11 @@ class _Tool(StructuredTool):
         return await self.coroutine(**kwargs)
 
 
-def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
+def _tool(sessions: Sessions, function: Mapping[str, Any], first: Session, tool: Tool) -> StructuredTool:
     name = function["name"]
+
+    def is_offered() -> bool:
+        return any(one.name == tool.name for one in first.tools)
 
     def run(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
         session = sessions.of(_conversation(toolwire_runtime))
@@ -86,7 +119,9 @@ def _tool(sessions: Sessions, function: Mapping[str, Any]) -> StructuredTool:
         return await _Call(name, arguments, toolwire_runtime).take(wait)
 
     description, schema = function.get("description", ""), function["parameters"]
-    return _Tool(name=name, description=description, args_schema=schema, func=run, coroutine=arun)
+    return _Tool(
+        name=name, description=description, args_schema=schema, func=run, coroutine=arun, is_offered=is_offered
+    )
 
 
 def _conversation(runtime: ToolRuntime[Any, Any]) -> str:
@@ -114,8 +149,29 @@ def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
         if refused is None:
             raise
         raise ToolException(str(refused)) from refused
-    # A value of another kind is refused as text that is no decision.
-    return cast("Any", given) if isinstance(given, str | list | Mapping) else repr(given)
+    return given
+
+
+def _read_decisions(given: Any, suspended: Suspended) -> list[Decision]:
+    """Returns the decisions with which the graph was resumed.
+
+    Raises:
+        DecisionRefused: They are none. The text says what to write.
+    """
+    why = "it must be a list of decisions"
+    try:
+        is_readable = bool(given) and isinstance(given, str | list | Mapping)
+        if is_readable and (found := decisions_of(suspended.run_id, cast("Any", given))):
+            return found
+    except DecisionRefused as refused:
+        why = str(refused)
+    first = suspended.pending[0]
+    verdict = "'answer', 'answer': ..." if first.kind == "question" else "'approve'"
+    raise DecisionRefused(
+        "malformed",
+        f"Command(resume={given!r:.80}): {why}. Write Command(resume=[{{'request_id': {first.id!r}, "
+        f"'verdict': {verdict}}}])",
+    )
 
 
 class _Call:
@@ -133,13 +189,14 @@ class _Call:
         except DecisionRefused as refused:
             if refused.code not in FOR_THE_MODEL:
                 raise ToolException(str(refused)) from refused
-            return self._message(str(refused), "error")
+            return self._message(refusal_text(refused), "error")
 
     async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
         refused: DecisionRefused | None = None
         while turn.suspended is not None:
-            decisions = _decisions(turn, refused)
+            given = _decisions(turn, refused)
             try:
+                decisions = _read_decisions(given, turn.suspended)
                 turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
             except DecisionRefused as error:
                 if error.code in FOR_THE_MODEL:

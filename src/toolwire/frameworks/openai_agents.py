@@ -14,6 +14,7 @@ from toolwire.frameworks.keyed_calls import (
     is_on_record,
     key_of,
     message_of,
+    refusal_text,
     take_call,
     text_for_model,
 )
@@ -107,12 +108,14 @@ class _OneTool:
             return f"The arguments are not JSON: {error}"
         except DecisionRefused as refused:
             if refused.code in FOR_THE_MODEL:
-                return str(refused)
+                return refusal_text(refused)
             raise UserError(str(refused)) from refused
 
     async def _take(self, context: ToolContext[Any], arguments: Mapping[str, Any]) -> Turn:
         key, call_id = _key(context, context.tool_call_id), context.tool_call_id
-        was_asked = await asyncio.to_thread(is_on_record, self._session, self._store, key)
+        # A call that the SDK has approved for ever was not shown to anybody, and is not on record yet.
+        is_approved = context.is_tool_approved(context.qualified_tool_name, call_id) is True
+        was_asked = is_approved and await asyncio.to_thread(is_on_record, self._session, self._store, key)
         turn = await take_call(self._session, key, call_id, self._name, arguments, _approve if was_asked else None)
         if turn.suspended is None:
             return turn

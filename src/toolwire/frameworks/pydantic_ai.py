@@ -9,7 +9,15 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from toolwire.frameworks.keyed_calls import FOR_THE_MODEL, Sessions, key_of, request_data, take_call, text_for_model
+from toolwire.frameworks.keyed_calls import (
+    FOR_THE_MODEL,
+    Sessions,
+    key_of,
+    refusal_text,
+    request_data,
+    take_call,
+    text_for_model,
+)
 from toolwire.permission.approval import SOMEBODY, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of
 from toolwire.session.runs.wire import decisions_of
@@ -99,7 +107,9 @@ class ToolwireToolset(AbstractToolset[Any]):
         try:
             turn = await take_call(session, key_of(call_id, moment), call_id, name, given, decide)
         except DecisionRefused as refused:
-            raise (ToolFailed if refused.code in FOR_THE_MODEL else UserError)(str(refused)) from refused
+            if refused.code in FOR_THE_MODEL:
+                raise ToolFailed(refusal_text(refused)) from refused
+            raise UserError(str(refused)) from refused
         if turn.suspended is not None:
             raise ApprovalRequired(metadata={"requests": [request_data(one) for one in turn.suspended.pending]})
         return _answer(turn)

@@ -88,9 +88,16 @@ async def ask_for_decision(
     except DecisionRefused as refused:
         first = refused.decided
         return None if first is None else accept_or_deny(first, request, scope), str(refused)
+    except _NotADecision as error:
+        _LOG.error("call %s was not run: %s", request.call_id, error)
+        return None, "asking failed"
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
         _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
         return None, "asking failed"
+
+
+class _NotADecision(Exception):
+    """An approver returned something else."""
 
 
 async def _ask_traced(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
@@ -112,7 +119,10 @@ async def _ask_approver(request: ApprovalRequest, approver: Approver, scope: Sco
         return None
     # An answer that is not clearly a decision, such as True, lets nothing run.
     if not isinstance(cast("object", answer), Decision):
-        raise TypeError(f"an approver must return a Decision or None, not {answer!r}")
+        raise _NotADecision(
+            f"its approver returned {answer!r:.80}: return Decision(verdict='approve'), Decision(verdict='deny'), or "
+            "None"
+        )
     if answer.request_id not in ("", request.id):
         raise DecisionRefused("unknown_request", f"the decision is for another request, {answer.request_id!r}")
     seen = answer.seen_arguments_digest or request.arguments_digest

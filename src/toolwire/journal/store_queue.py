@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 
 from sqlalchemy import Connection, insert
 
+from toolwire.journal.database.run_news import send_news
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger.conversations import join_conversation, lock_conversation, whose
 from toolwire.journal.ledger.forms import encode_form, run_form, tools_text
@@ -109,6 +112,17 @@ class StoreQueue(ABC):
         database.run(lambda connection: set_ready_at(connection, run_id, None), locks=(run_id,)).result()
 
     aset_aside = async_twin(set_aside)
+
+    def watch_run(self, run_id: str, wake: Callable[[], object]) -> AbstractContextManager[None]:
+        """Calls `wake`, in another thread, when a worker has ended the run or it waits, until the block ends.
+
+        Some news is lost, and all with SQLite: look at the run from time to time as well.
+        """
+        return self._database.run_news.watch(run_id, wake)
+
+    def wake_watchers(self, run_id: str) -> Future[None]:
+        """Wakes those who watch a run, in all processes."""
+        return self._database.run(lambda connection: send_news(connection, run_id))
 
     def take_place(self, key: str, calls: int, per_s: float) -> Future[float]:
         """Counts a call under a key that all processes share. `RateLimit(across=store)` uses it.

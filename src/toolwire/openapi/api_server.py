@@ -53,6 +53,10 @@ class AnswerTooLong(Exception):
     """An answer has more than `ANSWER_LIMIT_BYTES`."""
 
 
+class WrongHeader(ToolwireError):
+    """A value of the owner's cannot be sent as a header. The text does not have it: it may be a token."""
+
+
 class NotPublic(ToolwireError):
     """The server is not on the public internet."""
 
@@ -103,23 +107,53 @@ class Headers:
                 raise ConfigurationError(
                     f"headers={{{name!r}: ...}}: give a text, or a function of the call's context that returns one"
                 )
+            if isinstance(value, str):
+                _check_text(name, value)
         self.names = frozenset(name.lower() for name in self._values)
         """The names in lower case."""
         texts = [value for value in self._values.values() if isinstance(value, str)]
         self.state_keys = frozenset(key for text in texts for key in _STATE_KEY.findall(text))
         """The keys of the state that the texts name."""
 
-    async def values_for(self, context: CallContext, state: Mapping[str, str]) -> dict[str, str]:
-        """Returns the headers of one call. `state` has the values of `state_keys`."""
+    async def values_for(self, context: CallContext, state: Mapping[str, object]) -> dict[str, str]:
+        """Returns the headers of one call. `state` has the values of `state_keys`.
+
+        Raises:
+            WrongHeader: A value is not one line of ASCII text.
+        """
+        for key, part in state.items():
+            if not isinstance(part, str):
+                raise WrongHeader(f"{key!r} in the state is {type(part).__name__}, and a header needs a text")
         found: dict[str, str] = {}
         for name, value in self._values.items():
-            given = _STATE_KEY.sub(lambda match: state[match[1]], value) if isinstance(value, str) else value(context)
+            given = (
+                _STATE_KEY.sub(lambda match: str(state[match[1]]), value) if isinstance(value, str) else value(context)
+            )
             text = cast("object", await given if isawaitable(given) else given)
-            # The text is not told: it may be a token, and a model reads this.
-            if not isinstance(text, str) or not text.isascii() or not text.isprintable():
-                raise ConfigurationError(f"the owner's header {name!r} must be one line of ASCII text")
+            if not isinstance(text, str) or not _is_line(text):
+                raise WrongHeader(f"the owner's header {name!r} must be one line of ASCII text")
             found[name] = text
         return found
+
+
+def _check_text(name: str, value: str) -> None:
+    """Refuses the text of a header that no state can make right.
+
+    Raises:
+        ConfigurationError: It has a line break or a letter that is not ASCII, or a brace that names no key.
+    """
+    fixed = _STATE_KEY.sub("", value)
+    if not _is_line(fixed):
+        raise ConfigurationError(f"headers={{{name!r}: ...}}: write one line of ASCII text")
+    if "{" in fixed:
+        raise ConfigurationError(
+            f"headers={{{name!r}: ...}}: its '{{' names no key of the state: write {{user.token}}, or give a function "
+            "that returns the text"
+        )
+
+
+def _is_line(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

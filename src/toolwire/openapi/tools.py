@@ -23,6 +23,7 @@ from toolwire.openapi.api_server import (
     HeaderValue,
     NotPublic,
     Server,
+    WrongHeader,
     find_server,
     warn_of_other_servers,
 )
@@ -52,6 +53,9 @@ that would make a GET, for which no person is asked, a DELETE.
 """
 _STATE = "state."
 """How the names of parameters begin whose values come from the state."""
+
+_NO_USE = "Other arguments will not help."
+"""The hint of a failure that the owner can mend alone."""
 
 _LOG = logging.getLogger("toolwire.openapi")
 
@@ -121,7 +125,8 @@ def _tool(parts: _Parts, permission: Permission | None) -> Tool:
         _function(parts, places, key),
         title=operation.title,
         permission=permission or ("auto" if is_read else "confirm"),
-        effects=("read",) if is_read else ("write",),
+        # A write carries its arguments to a server, so the guard on private and untrusted data asks about it.
+        effects=("read",) if is_read else ("write", "send"),
         idempotent=idempotent,
         labels=("untrusted",),
         is_outside=True,
@@ -159,7 +164,8 @@ def _input_schema(parts: _Parts, places: Mapping[str, Place]) -> dict[str, Any]:
             properties[name] = _with_default_in_words(schema)
             required |= {name} if place.location == "path" else set()
     for key in parts.headers.state_keys:
-        properties[f"{_STATE}{key}"] = {"type": "string"}
+        # Of any type: the call itself says what is wrong with a value, and other calls of its reply run.
+        properties[f"{_STATE}{key}"] = {}
     return {
         **flat,
         "required": [name for name in properties if name in required or name.startswith(_STATE)],
@@ -239,19 +245,23 @@ def _function(parts: _Parts, places: Mapping[str, Place], key: str) -> Callable[
     is_read = operation.method in READS
 
     async def call(context: CallContext, /, **arguments: Any) -> ToolResult:
-        state = {name: str(arguments.pop(f"{_STATE}{name}")) for name in headers.state_keys}
+        state = {name: arguments.pop(f"{_STATE}{name}") for name in headers.state_keys}
         try:
             request = build_request(route, arguments, places, server.base_url)
         except (WrongArgument, ValueError) as error:
             return ToolResult.failed("invalid_arguments", f"{error}.")
-        own = await headers.values_for(context, state)
+        try:
+            own = await headers.values_for(context, state)
+        except WrongHeader as error:
+            _LOG.warning("%s was not sent: %s", operation.title, error)
+            return ToolResult.failed("tool_error", f"{operation.title} was not sent: {error}.", hint=_NO_USE)
         try:
             answer = await server.send(request, {key: context.idempotency_key, **own} if key else own)
         except AnswerTooLong as error:
             done = "" if is_read else " The request itself was sent, and may have taken effect."
             return ToolResult.failed("limit", f"{operation.title}: {error}.{done}", data={"limit": ANSWER_LIMIT_BYTES})
         except NotPublic as error:
-            return ToolResult.failed("tool_error", f"{error}.", hint="Other arguments will not help.", exception=error)
+            return ToolResult.failed("tool_error", f"{error}.", hint=_NO_USE, exception=error)
         except CallNotAnswered as error:
             if not is_read:
                 raise

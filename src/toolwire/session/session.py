@@ -331,7 +331,7 @@ class Session(Traceable, Observable):
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         if runs is not None and await asyncio.to_thread(runs.has, run_id):
-            await runs.prepare_resume(run_id, None)
+            await asyncio.to_thread(runs.restore_rules, run_id)
             turn = self._run_again(runs, run_id, scope, read)
         else:
             turn = self._take(run_id, read, scope)

@@ -15,7 +15,7 @@ import toolwire.tools
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_id_column, add_row, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, exit_codes
-from toolwire.cli.loading import add_operations, add_servers, registry_of
+from toolwire.cli.loading import add_operations, add_servers, client_of_nowhere, registry_of
 from toolwire.cli.options import (
     ConfigOption,
     JsonOption,
@@ -83,7 +83,7 @@ def show_tools(
     with closing(registry):
         is_whole = config is None or add_servers(registry, config)
         if openapi is not None:
-            add_operations(registry, openapi)
+            add_operations(registry, openapi, client=client_of_nowhere())
         if not builtin or policy is not None:
             honour(policy, registry, output)
         if tokens is None:

@@ -15,6 +15,7 @@ from toolwire.journal.database.driver import insert_new
 from toolwire.journal.database.engine import FILE_GONE, engine_for_writes, file_of, make_engine, prepare
 from toolwire.journal.database.forking import GATE, gate_of
 from toolwire.journal.database.location import Location
+from toolwire.journal.database.run_news import RunNews
 from toolwire.journal.database.schema import is_current, upgrade
 from toolwire.journal.database.sealing import Sealer, key_of
 from toolwire.journal.database.server_clock import ServerClock
@@ -61,6 +62,8 @@ class Database:
         """Returns the seconds since the epoch by which leases, due times and expiry go."""
         self.closing = threading.Event()
         """Set when the database is being closed: what works in the background ends."""
+        self.run_news = RunNews(location)
+        """Wakes those who wait for a run of another process."""
         self.pruning = threading.Lock()
         """Held while a thread of this process applies a retention."""
         self.pruner: Any = None
