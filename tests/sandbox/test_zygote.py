@@ -213,16 +213,14 @@ def test_a_zygote_that_does_not_start_says_what_failed() -> None:
         Runner(sandbox)("1")
 
 
-def test_another_system_is_told_that_programs_do_not_run_there(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_system_is_told_where_its_programs_run(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_system("win32", monkeypatch)
     with pytest.raises(SandboxUnavailable) as refusal:
         Runner(sandbox)("1")
     monkeypatch.undo()
     assert str(refusal.value) == (
-        "programs cannot run on win32 yet\n"
-        "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
+        "the runner 'kernel' needs Linux, and this is win32\n"
+        "Or run programs in WebAssembly, one wall inside this process: pip install 'toolwire[wasm]', and runner='wasm'."
     )
 
 
