@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Generator
@@ -33,7 +34,13 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+IN_WASM = os.environ.get("TOOLWIRE_TESTS_RUNNER") == "wasm"
+"""True in the runs of `tests/sandbox/wasm/test_in_wasm.py`, whose programs run in WebAssembly."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if IN_WASM:
+        items[:] = [item for item in items if not item.get_closest_marker("of_processes")]
     if config.getoption("whole"):
         items[:] = [item for item in items if "whole" in getattr(item, "fixturenames", ())]
 

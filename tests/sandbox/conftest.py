@@ -5,28 +5,21 @@ With `TOOLWIRE_TESTS_RUNNER=wasm` it is the one in WebAssembly: `tests/sandbox/w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import IN_WASM
 from tests.sandbox.programs import Runner
 from toolwire import WasmRunner
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Program
 
-IN_WASM = os.environ.get("TOOLWIRE_TESTS_RUNNER") == "wasm"
 SandboxHere = WasmRunner if IN_WASM else Sandbox
 if IN_WASM:
     defaults = Program.__init__.__kwdefaults__
     assert defaults is not None
     defaults["min_isolation"] = "wasm"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if IN_WASM and item.get_closest_marker("of_processes")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

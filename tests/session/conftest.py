@@ -2,15 +2,25 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import IN_WASM
 from tests.journal.conftest import server as server
 from tests.journal.postgres import Server
+from toolwire import WasmRunner
 from toolwire.journal.store import Store
 from toolwire.session.runs.resume import RunStore
-from toolwire.testing import MemoryStore
+from toolwire.testing import MemoryStore, programs_run_by
+
+
+@pytest.fixture(autouse=True)
+def runner_in_wasm() -> Iterator[None]:
+    """Where tests run in WebAssembly, all programs do."""
+    with programs_run_by(WasmRunner()) if IN_WASM else nullcontext():
+        yield
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])

@@ -142,6 +142,7 @@ async def test_a_tool_that_gives_something_else_now_is_not_asked_again(store: Ru
     assert done.text == "3 paid 2 to shop\n"
 
 
+@pytest.mark.of_processes
 async def test_a_program_is_not_replayed_on_another_interpreter() -> None:
     till, store = Till(), MemoryStore()
     turn = await till.session(store, protocol="attp").turn(program(THREE))

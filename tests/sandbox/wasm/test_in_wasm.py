@@ -26,6 +26,8 @@ FILES = [
         if path.name not in PROCESSES_ONLY
     ),
     *(SANDBOX / name for name in ("test_host.py", "test_limits.py", "test_program.py")),
+    ROOT / "tests" / "session" / "test_suspended_programs.py",
+    ROOT / "tests" / "session" / "test_gated_programs.py",
 ]
 
 
