@@ -14,7 +14,7 @@ import pytest
 
 from mcp import Client
 from tests.architecture.source import ROOT
-from tests.cli.command_line import run_here, run_process
+from tests.cli.command_line import run_here
 from tests.patience import PATIENCE_S, until
 from toolwire.cli import config_watch
 from toolwire.cli.config_watch import ConfigWatch
@@ -95,11 +95,19 @@ async def rules_are_read_again(policy: Path, process: subprocess.Popen[str], cli
     assert not (await client.call_tool("local_add", {"a": 1, "b": 2})).is_error
 
 
-def test_a_command_without_a_usable_server_ends_with_the_reason(tmp_path: Path) -> None:
-    config = written(tmp_path / "mcp.json", {"gone": GONE})
-    ended = run_process("serve", "--config", config)
-    assert ended.code == 3
-    assert ended.stderr.splitlines()[-2:] == [f"toolwire: no server of {config} can be used", "The warnings say why."]
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ({"bad": {}}, ["toolwire: no server of {} can be used", "The warnings say why."]),
+        ({}, ["toolwire: {} names no server", "Write one in its table mcpServers."]),
+    ],
+)
+def test_a_file_without_a_server_to_wait_for_ends_the_command(
+    servers: dict[str, Any], said: list[str], tmp_path: Path
+) -> None:
+    config = written(tmp_path / "mcp.json", servers)
+    ended = run_here("serve", "--config", config)
+    assert (ended.code, ended.stderr.splitlines()[-2:]) == (3, [line.format(config) for line in said])
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ class Offer:
     options: Mapping[str, Any]
     pins: McpPins
     accept: Accept
+    is_configured: bool = False
+    """True if a configuration has the server."""
     _offered: frozenset[str] = frozenset()
     """Names of the tools at the last look. The host took away one that is no longer registered."""
     _off: set[str] = field(default_factory=set[str])

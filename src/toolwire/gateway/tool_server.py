@@ -197,7 +197,7 @@ class ToolServer:
         scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        upstreams = Upstreams(scope.catalogue.server_requests, requests)
+        upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
         clients = Clients(
             self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
         )
@@ -212,6 +212,9 @@ class ToolServer:
             upstreams,
             lambda: 0 if profiles is None else profiles.revision,
         )
+
+    def _awaits_servers(self) -> bool:
+        return any(state.state != "on" for state in self._tools.mcp.states)
 
     @property
     def _access(self) -> Access:

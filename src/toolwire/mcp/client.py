@@ -116,12 +116,18 @@ class MCPClient(StatefulClientBase):
         """Use `stdio`, `http`, `sse` or `in_memory` instead."""
         super().__init__(name)
         self._open_server, self._limits, self._is_in_memory = open_server, limits, is_in_memory
+        self.connect_s = limits.connect_s
+        """Seconds of an attempt to connect."""
         self._key = f"mcp-{next(_NUMBERS)}"
         self._known: dict[str, McpTool] = {}
         self._watchers: list[Callable[[], None]] = []
         self._endpoint: Endpoint | None = None
         self.login_command = ""
         """The command that errors name if a login is missing. Empty for a server without a URL."""
+        self.protocol: str | None = None
+        """The only version of the protocol to speak, such as `2025-06-18`; None agrees on the newest. Set it before the
+        first use.
+        """
         self._offers = ServerOffers(name, lambda: self._connection)
 
     def __repr__(self) -> str:
@@ -261,9 +267,10 @@ class MCPClient(StatefulClientBase):
         return tools
 
     def watch_tools(self, changed: Callable[[], None]) -> None:
-        """Calls the function whenever the server's tools are others than before: after its notice, or a new connection.
+        """Calls the function when the tools are known, and whenever they are others than before.
 
-        It is called in a thread, one call at a time, and may use this client.
+        They are known after the first connection, and are others after the server's notice or a new connection. The
+        function is called in a thread, one call at a time, and may use this client.
         """
         self._watchers.append(changed)
 
@@ -325,11 +332,25 @@ class MCPClient(StatefulClientBase):
         default_runtime().close_part(self._key)
         return Done()
 
+    def start(self) -> None:
+        """Begins to connect, and does not wait. It is tried for ever, with growing pauses of at most 30 seconds.
+
+        Raises:
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        _ = self._connection
+
     @property
     def is_connected(self) -> bool:
         """True if calls can be sent at once."""
         there = cast("Connection | None", default_runtime().find(self._key))
         return there is not None and there.is_connected
+
+    @property
+    def reason(self) -> str:
+        """The reason why there was no connection at last. Empty before the first end of one."""
+        there = cast("Connection | None", default_runtime().find(self._key))
+        return "" if there is None else there.reason
 
     @property
     def _connection(self) -> Connection:
@@ -347,4 +368,6 @@ class MCPClient(StatefulClientBase):
         news = ServerNews(
             tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
         )
-        return Connection(self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory)
+        return Connection(
+            self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory, protocol=self.protocol
+        )

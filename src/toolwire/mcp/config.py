@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -26,6 +27,9 @@ _BESIDE = {PROFILES, "$schema"}
 
 MILLISECONDS_FROM = 1_000
 """A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
+
+PROTOCOLS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+"""The versions of the protocol that `protocol` of an entry may name, as the SDK speaks them."""
 
 Transport = Literal["stdio", "http", "sse"]
 _TRANSPORTS: Mapping[str, Transport] = {
@@ -70,6 +74,7 @@ class ConfiguredServer:
         entry: The entry as it stands in the configuration.
         enabled: The tools to offer, by name or pattern such as `read_*`; None offers all.
         disabled: The tools to leave out, by name or pattern.
+        is_required: True if a gateway is not ready without the server.
     """
 
     client: MCPClient
@@ -77,6 +82,7 @@ class ConfiguredServer:
     entry: Mapping[str, Any]
     enabled: tuple[str, ...] | None = None
     disabled: tuple[str, ...] = ()
+    is_required: bool = False
 
 
 def read_servers(
@@ -196,6 +202,7 @@ class _Entry:
             entry.pop(key, None)
         transport = self._transport(entry)
         limits = self._limits(entry)
+        protocol, is_required = self._protocol(entry), self._flag(entry, "required")
         enabled = self._texts(entry, "includeTools") if "includeTools" in entry else None
         disabled = (*self._texts(entry, "excludeTools"), *self._texts(entry, "disabledTools"))
         if transport == "stdio":
@@ -211,12 +218,21 @@ class _Entry:
             make = MCPClient.http if transport == "http" else MCPClient.sse
             url, headers = self._text(entry, "url"), self._pairs(entry, "headers")
             client = make(self._name, url, headers, self._auth(entry, url, headers), **limits)
+        if protocol is not None:
+            client.protocol = protocol
         for key in entry:
             if "tool" in key.lower():
                 # It may be meant to take tools away, so the server must not be on without it.
                 raise _Wrong(key, "is not known: write includeTools, excludeTools or disabledTools")
             self._report(key, "is not known, and was not read")
-        return ConfiguredServer(client=client, place=self._place, entry=written, enabled=enabled, disabled=disabled)
+        return ConfiguredServer(
+            client=client,
+            place=self._place,
+            entry=written,
+            enabled=enabled,
+            disabled=disabled,
+            is_required=is_required,
+        )
 
     def _transport(self, entry: dict[str, Any]) -> Transport:
         given = {key: entry.pop(key) for key in ("type", "transport") if key in entry}
@@ -283,13 +299,31 @@ class _Entry:
         return self._text(table, key) if table.get(key) is not None else table.pop(key, None)
 
     def _limits(self, entry: dict[str, Any]) -> McpLimitOptions:
-        if "timeout" not in entry:
-            return {}
-        value = entry.pop("timeout")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise _Wrong("timeout", f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
-        seconds = value / 1000 if value >= MILLISECONDS_FROM else float(value)
-        return {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
+        limits: McpLimitOptions = {}
+        if "timeout" in entry:
+            seconds = self._seconds(entry, "timeout")
+            limits |= {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
+        if "connectTimeout" in entry:
+            limits["connect_s"] = self._seconds(entry, "connectTimeout")
+        return limits
+
+    def _seconds(self, entry: dict[str, Any], key: str) -> float:
+        value = entry.pop(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise _Wrong(key, f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
+        return value / 1000 if value >= MILLISECONDS_FROM else float(value)
+
+    def _protocol(self, entry: dict[str, Any]) -> str | None:
+        given = entry.pop("protocol", None)
+        if given is not None and given not in PROTOCOLS:
+            raise _Wrong("protocol", f"{given!r:.80} is not known: write one of {', '.join(PROTOCOLS)}")
+        return given
+
+    def _flag(self, entry: dict[str, Any], key: str) -> bool:
+        given = entry.pop(key, False)
+        if not isinstance(given, bool):
+            raise _Wrong(key, f"{given!r:.80}: write true or false")
+        return given
 
     def _text(self, entry: dict[str, Any], key: str) -> str:
         return self._fill_text(key, entry.pop(key))

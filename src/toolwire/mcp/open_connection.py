@@ -28,6 +28,8 @@ class OpenConnection:
         self.offers: dict[OfferKind, tuple[Any, ...]] = {}
         """The other lists that were read and have not changed since."""
         self.since = 0.0
+        self.opening = anyio.CancelScope()
+        """Ends the attempt to connect."""
         self.changes = ListChanges(news)
         self.error = ""
         self.is_refused = False

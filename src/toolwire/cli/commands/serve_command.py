@@ -26,6 +26,9 @@ from toolwire.cli.stores import StoreOption, open_store
 NO_STORE = "none"
 """The value of --store for a server without one."""
 
+START_WAIT_S = 0.5
+"""Seconds to wait for the servers of --config. A client that lists tools once, at its start, has the quick ones."""
+
 SERVED = toolwire.Retention(runs_days=30, log_days=365, results_days=7)
 """What a store keeps that this command made.
 
@@ -47,7 +50,10 @@ standard input and output. With --http, clients connect to /mcp.
 
 --config serves the tools of other MCP servers: of each server in the table
 mcpServers of a JSON or TOML file, which may hold profiles alone. All clients share one process a server.
-A server that cannot be used is left out, with a warning that says why. The
+The server answers at once: a server of the file that is not there yet, or is
+down, comes with its tools later, and clients hear of it. One with "required"
+ends the command with exit code 3 if it is not there after its connectTimeout,
+30 seconds by default. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
 client has a token of its own, and sees only the tools of its profile. Clients
@@ -125,7 +131,19 @@ def serve(
             token_verifier=profiles,
             hosts=allow_host or (),
         )
+        threading.Thread(target=_end_without_required, args=(registry, output), daemon=True).start()
         _run_server(server, host, http, output)
+
+
+def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> None:
+    """Ends the process if a required server did not come in its time. The server is up meanwhile."""
+    missing = registry.mcp.wait_for_required()
+    for state in missing:
+        output.say(f"toolwire: the required server {state.server!r} is not there: {state.reason or 'no answer'}")
+    if missing:
+        # The processes of the other servers end with their connections; the thread of stdin cannot be woken.
+        registry.close()
+        os._exit(ExitCode.UNUSABLE_TOOLS)
 
 
 def _open_store(
@@ -191,11 +209,14 @@ def _tools_of(
     if openapi is not None:
         add_operations(registry, openapi)
     if config is not None:
-        is_whole = add_servers(registry, config, pins)
-        if not len(registry) and not is_whole:
+        is_whole = add_servers(registry, config, pins, START_WAIT_S)
+        is_empty = not len(registry) and not registry.mcp.states
+        if is_empty and not is_whole:
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
-        if not len(registry) and has_profiles:
+        if is_empty and has_profiles:
             raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
+        if is_empty:
+            raise Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
     return registry, Path(next(filter(None, [*tools, config, openapi]), "")).stem
 
 

@@ -46,9 +46,12 @@ class Target:
 class Upstreams:
     """The servers whose resources, prompts and completion are passed on. They come and go with the tools."""
 
-    def __init__(self, beside: Catalogue, toolkit: Toolkit) -> None:
-        """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made."""
-        self.toolkit = toolkit
+    def __init__(self, beside: Catalogue, toolkit: Toolkit, awaits_servers: Callable[[], bool]) -> None:
+        """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made.
+
+        `awaits_servers` returns True while a server may still come.
+        """
+        self.toolkit, self._awaits_servers = toolkit, awaits_servers
         self._server_requests = beside
         self._servers: dict[str, ServerOffers] = {}
         self._updated: list[Updated] = []
@@ -71,8 +74,13 @@ class Upstreams:
         self._note_changes(frozenset((RESOURCES, TEMPLATES, PROMPTS)))
 
     def serves(self, capability: Capability) -> bool:
-        """True if one of the servers has the capability, and its requests can be passed on."""
+        """True if one of the servers has the capability, and its requests can be passed on, or if one may come later.
+
+        Clients of the handshake protocols ask for the capabilities once.
+        """
         self.follow()
+        if self._awaits_servers():
+            return True
         method = next(one for one, needed in CAPABILITY.items() if needed == capability)
         return any(
             server.serves(capability)
