@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
 from toolwire.mcp.config import PROFILES, content_of, fill_variables, servers_in
-from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
+from toolwire.vocabulary.calls import CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
+WAYS = (CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS)
 """The tools of code mode. Each profile has them, where a server has them, unless it excludes them.
 
 They lead to no tool that the profile lacks.

@@ -20,6 +20,7 @@ from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
+from toolwire.gateway.upstream.client_line import ClientLine
 from toolwire.mcp.values.call_results import sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
@@ -87,12 +88,15 @@ class ServedCalls:
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
+        line = ClientLine(context)
         try:
-            return await self._answer(context, client, session, call, params, can_ask=can_ask)
+            with line.listening():
+                return await self._answer(context, client, session, call, params, can_ask=can_ask)
         except SlotRefused as refused:
             return refused.result
         finally:
             client.share_labels()
+            await line.flush()
 
     async def _answer(
         self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
@@ -12,6 +13,7 @@ from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
@@ -223,7 +225,13 @@ class ToolServer:
         return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
-        return Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+        session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+        scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if scope.result_limit_bytes == RESULT_LIMIT_BYTES:
+            # The default is for a model. A client has limits of its own for that.
+            whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
+            session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return session
 
 
 def _registry_of(tools: Iterable[object]) -> ToolRegistry:

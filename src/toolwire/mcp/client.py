@@ -295,7 +295,9 @@ class MCPClient(StatefulClientBase):
             raise RegistrationError(
                 f"the MCP server {self.name!r} has no tool {name!r}: it has {', '.join(self._known) or 'none'}"
             )
-        return MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
+        function = MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
+        function.is_sanitised = self.offers.is_sanitised
+        return function
 
     def _send(
         self,

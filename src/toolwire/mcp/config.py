@@ -203,6 +203,7 @@ class _Entry:
         transport = self._transport(entry)
         limits = self._limits(entry)
         protocol, is_required = self._protocol(entry), self._flag(entry, "required")
+        is_sanitised = self._flag(entry, "sanitise")
         enabled = self._texts(entry, "includeTools") if "includeTools" in entry else None
         disabled = (*self._texts(entry, "excludeTools"), *self._texts(entry, "disabledTools"))
         if transport == "stdio":
@@ -220,6 +221,8 @@ class _Entry:
             client = make(self._name, url, headers, self._auth(entry, url, headers), **limits)
         if protocol is not None:
             client.protocol = protocol
+        if is_sanitised:
+            client.offers.is_sanitised = True
         for key in entry:
             if "tool" in key.lower():
                 # It may be meant to take tools away, so the server must not be on without it.

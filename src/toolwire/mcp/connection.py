@@ -31,6 +31,7 @@ from toolwire.mcp.offered.subscriptions import Subscriptions
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.reconnecting import Attempts, note_error
 from toolwire.mcp.requesting import Requesting
+from toolwire.mcp.sending import LISTENER
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.transports.streams import offering
 from toolwire.runtime.portal import Portal
@@ -94,7 +95,7 @@ class Connection:
         The result is the SDK's, a `ToolResult` of a request without one, or with a `context` the questions of the
         server as `InputRequired`.
         """
-        self._portal.start(partial(self._calls.call, asked, read, context), future)
+        self._portal.start(partial(self._calls.call, asked, read, context, LISTENER.get()), future)
 
     def list_offers(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
         """Returns a list of the server; empty if it has none of that kind.
@@ -201,6 +202,9 @@ class Connection:
     async def _on_log_message(self, params: LoggingMessageNotificationParams) -> None:
         level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
         self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
+        sending = None if self._current is None else self._current.sending_of_message()
+        if sending is not None and sending.listener is not None:
+            sending.listener.tell_log(params.level, params.data, params.logger)
 
     async def _follow(self, connection: OpenConnection, client: Client) -> None:
         """Announces the tools of the first connection, and later each change of them."""

@@ -52,7 +52,7 @@ class OpenConnection:
 
     async def answer_question(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
         """Answers a request of the handshake revisions, by which a server asks while a call waits."""
-        sending, log = self._asking(), self._log
+        sending, log = self.sending_of_message(), self._log
         if sending is None:
             log.warning(f"its question was declined: {len(self.under_way)} calls are under way, and it names none")
             return DECLINED
@@ -74,8 +74,11 @@ class OpenConnection:
         except Interrupted:
             return ElicitResult(action="cancel")
 
-    def _asking(self) -> Sending | None:
-        """Returns the call whose server asks: that of the stream which brought the question, or the only one."""
+    def sending_of_message(self) -> Sending | None:
+        """Returns the call to which the server's message belongs: that of the stream which brought it, or the only one.
+
+        None if it cannot be told. It is never given to the client of another call.
+        """
         sending = SENDING.get()
         if sending in self.under_way:
             return sending

@@ -44,6 +44,8 @@ class MCPToolFunction:
         """The server's definition of the tool, as the SDK has it."""
         self.wrap_tool_result = wrap_tool_result
         """True if calls give a `ToolResponse`, False for the SDK's `CallToolResult`."""
+        self.is_sanitised = False
+        """True if clients behind a gateway get the texts of toolwire's own prompts, and not the server's."""
         self._send = send
         self._tool: Tool | None = None
 
@@ -85,6 +87,9 @@ class MCPToolFunction:
             value.pop("outputSchema", None)
         tool = from_mcp({**value, "name": f"{self.server}/{self.name}"}, call)
         tool.asker = self.server
+        if self.is_sanitised:
+            # All readers get the texts that are safe in a prompt.
+            tool.original = None
         return tool
 
 

@@ -122,6 +122,8 @@ def serve(
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
     with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
+        # A client reads on with it in a result that is longer than the server's limit.
+        registry.configure(result_pages=True)
         server = toolwire.ToolServer(
             registry,
             name or source,
