@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -11,6 +13,7 @@ from mcp.client._memory import InMemoryTransport
 from mcp.server import Server
 
 from mcp import Client
+from tests.architecture.source import ROOT
 from tests.gateway.conftest import ERAS, Era
 from toolwire import MCPClient, ToolRegistry, ToolServer
 
@@ -130,4 +133,30 @@ async def test_a_text_beyond_the_limit_is_a_page_and_read_result_reads_on() -> N
         id_ = text.split("id='")[1].split("'")[0]
         rest = await client.call_tool("read_result", {"id": id_, "offset": 100_000})
         assert len(str(rest.content[0])) > 50_000
+    registry.close()
+
+
+def asking_client(record: Path) -> MCPClient:
+    """A client of a server of the handshake era, which asks while a call waits."""
+    return MCPClient.stdio("w", sys.executable, ["-m", "tests.mcp.client.asking_server", str(record)], cwd=ROOT)
+
+
+async def test_a_handshake_server_asks_the_person_of_its_client(tmp_path: Path) -> None:
+    registry, shown = ToolRegistry(rules=RULES), list[str]()
+    registry.register_mcp_client(asking_client(tmp_path / "record"))
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        shown.append(params.message)
+        return types.ElicitResult(action="accept", content={"size": 3})
+
+    gateway = ToolServer(registry, "gateway").in_memory()
+    async with Client(gateway, mode="legacy", elicitation_callback=person) as client:
+        result = await client.call_tool("w_ask", {})
+        secret = {"type": "object", "properties": {"api_key": {"type": "string"}}}
+        declined = await client.call_tool("w_ask", {"form": secret})
+    assert [block.text for block in result.content if block.type == "text"] == [
+        '{"action": "accept", "content": {"size": 3}}'
+    ]
+    assert shown == ["The MCP server 'w' asks:\nHow much?"]
+    assert [block.text for block in declined.content if block.type == "text"] == ['{"action": "decline"}']
     registry.close()

@@ -152,7 +152,7 @@ class Connection:
     async def _keep(self) -> None:
         async with anyio.create_task_group() as opened:
             while not self._closing.is_set():
-                connection = self._current = OpenConnection(self._limits.call_limit, self._log, self._news)
+                connection = self._current = OpenConnection(self._name, self._limits.call_limit, self._log, self._news)
                 opened.start_soon(self._run, connection)
                 await connection.ended.wait()
                 self._note_end(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,9 @@ from toolwire.vocabulary.errors import ToolwireError
 class OpenConnection:
     """One connection. Its fields are used on the loop of its owner alone."""
 
-    def __init__(self, call_limit: int, log: ServerLog, news: ServerNews) -> None:
+    def __init__(self, server: str, call_limit: int, log: ServerLog, news: ServerNews) -> None:
+        """`server` is its name."""
+        self._server = server
         self.client: Client | None = None
         self.tools: tuple[McpTool, ...] = ()
         self.offers: dict[OfferKind, tuple[Any, ...]] = {}
@@ -65,6 +68,9 @@ class OpenConnection:
             return DECLINED
         try:
             with sending.asking():
+                if sending.listener is not None and sending.listener.can_ask:
+                    said = await asyncio.wrap_future(sending.listener.ask(self._server, question))
+                    return ElicitResult(action="cancel") if said is None else answer_of(said)
                 ask = partial(sending.ask, question)
                 answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._threads)
             return answer_of(answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -23,6 +24,15 @@ class Listener(Protocol):
     def tell_progress(self, done: float, total: float | None, message: str | None) -> None: ...
 
     def tell_log(self, level: str, data: Any, logger: str | None) -> None: ...
+
+    @property
+    def can_ask(self) -> bool:
+        """True if it has a person, who can be asked while the call waits."""
+        ...
+
+    def ask(self, server: str, question: Question) -> Future[Any]:
+        """Asks the person. The future gives the answer, or None if no answer can come."""
+        ...
 
 
 LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)

@@ -7,6 +7,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -16,8 +17,11 @@ from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNo
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.texts.outside_texts import visible_value
-from toolwire.gateway.clients import connection_of
+from toolwire.gateway.clients import connection_of, owner_of
+from toolwire.gateway.elicitation import ask_for_server, can_be_asked
+from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.sending import LISTENER
+from toolwire.vocabulary.questions import Question
 from toolwire.vocabulary.texts.invisible import visible_text
 
 Context = ServerRequestContext[Any, Any]
@@ -40,7 +44,9 @@ _LOG = logging.getLogger("toolwire.gateway")
 class ClientLine:
     """The client of one call. The messages are sent by one task, which begins with the first of them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, forms: Slots) -> None:
+        """`forms` are the places of calls that wait for the answer to a form."""
+        self._forms = forms
         self._context, self._loop = context, asyncio.get_running_loop()
         self._waiting = deque[tuple[str, Any, str | None]]()
         self._progress: tuple[float, float | None, str | None] | None = None
@@ -63,6 +69,23 @@ class ClientLine:
     def tell_log(self, level: str, data: Any, logger: str | None) -> None:
         """Passes a log message on."""
         self._in_loop(lambda: self._add_message(level, data, logger))
+
+    @property
+    def can_ask(self) -> bool:
+        """True if the client shows forms while its call waits, as in the handshake protocols."""
+        return self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS and can_be_asked(self._context)
+
+    def ask(self, server: str, question: Question) -> Future[Any]:
+        """Asks the client's person for a server behind this one. See `ask_for_server`."""
+        return asyncio.run_coroutine_threadsafe(self._ask(server, question), self._loop)
+
+    async def _ask(self, server: str, question: Question) -> Any:
+        try:
+            with self._forms.hold(owner_of(self._context.request)):
+                return await ask_for_server(self._context, server, question)
+        except SlotRefused as refused:
+            _LOG.warning("the person of an MCP client is not asked: %s", refused)
+            return None
 
     async def flush(self) -> None:
         """Returns once all messages are sent. The result must not come before them."""
