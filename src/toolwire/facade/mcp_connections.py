@@ -43,6 +43,8 @@ class _Start:
     """Set once its tools are here, or the first attempt has failed."""
     is_taken: threading.Event = field(default_factory=threading.Event)
     """Set once its tools are here."""
+    is_wrong: bool = False
+    """True if its tools cannot be taken as its entry says. It is not tried again."""
     began: float = field(default_factory=time.monotonic)
 
 
@@ -183,7 +185,7 @@ class McpConnections:
         """Adds the tools of a server that is there, or makes them those that it has now."""
         name = start.server.client.name
         with self._lock:
-            if self._starts.get(name) is not start:
+            if self._starts.get(name) is not start or start.is_wrong:
                 return
             if self._offers.get(name) is start.offer:
                 self._take_again(start.offer)
@@ -192,6 +194,7 @@ class McpConnections:
             try:
                 self._add(start.offer)
             except (RegistrationError, ConfigurationError) as error:
+                start.is_wrong = True
                 wrong = str(error).removeprefix("enable_funcs: ").removeprefix("disable_funcs: ")
             else:
                 if start.problem is not None:

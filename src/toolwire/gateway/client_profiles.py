@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
-from toolwire.mcp.config import PROFILES, content_of, fill_variables, servers_in
+from toolwire.mcp.config import fill_variables
+from toolwire.mcp.config_files import PROFILES, content_of, servers_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +13,9 @@ from typing import Any, Literal, cast
 
 from toolwire.mcp.client import MCPClient
 from toolwire.mcp.client_limits import McpLimitOptions
+from toolwire.mcp.config_files import servers_in
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
 from toolwire.vocabulary.errors import ConfigurationError
-
-TABLES = ("mcpServers", "servers")
-"""The keys under which files keep their servers. Most clients write the first, and VS Code the second."""
-
-PROFILES = "profiles"
-"""The key under which a file of a server keeps the profiles of its clients, beside the table of servers or alone."""
-_BESIDE = {PROFILES, "$schema"}
 
 MILLISECONDS_FROM = 1_000
 """A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
@@ -37,9 +29,20 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": "stdio",
     "sse": "sse",
 }
+_OTHER_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(("serverUrl", "httpUrl"), "url"),
+    "startup_timeout_sec": "connectTimeout",
+    "tool_timeout_sec": "timeout",
+    "http_headers": "headers",
+    "enabled_tools": "includeTools",
+    "disabled_tools": "disabledTools",
+}
+"""Keys of Windsurf, of Gemini CLI and of Codex, and what they are called here."""
+
 _GRANTS = ("alwaysAllow", "autoApprove", "trust")
-_SILENT = ("description", "name", "title", "version", "gallery", "icon")
+_SILENT = ("dev", "description", "name", "title", "version", "gallery", "icon")
 """Keys that change nothing about how a server is used."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -99,9 +102,12 @@ def read_servers(
     table, key = servers_in(config, where)
     found: list[ConfiguredServer] = []
     problems: list[McpServerProblem] = []
-    for name, entry in table.items():
-        reading = _Entry(name, entry, f"{where}: {key}.{name}", os.environ if environ is None else environ)
-        server = reading.server()
+    taken = set[str]()
+    for written, entry in table.items():
+        name = usable_name(written)
+        reading = _Entry(name, entry, f"{where}: {key}.{written}", os.environ if environ is None else environ)
+        server = reading.server() if name not in taken else reading.refuse_name(written)
+        taken.add(name)
         if not isinstance(config, Mapping) and server is not None and server.client.login_command:
             server.client.login_command = f"toolwire mcp login {name} --config {shlex.quote(where)}"
         problems += reading.problems
@@ -110,37 +116,9 @@ def read_servers(
     return found, problems
 
 
-def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
-    """Returns the entries of the servers, and the key of their table. A file of profiles alone has no entries.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
-    """
-    read = content_of(config, where) if isinstance(config, str | Path) else config
-    content = cast("Mapping[str, object]", read if isinstance(read, Mapping) else {})
-    for key in TABLES:
-        table = content.get(key)
-        if isinstance(table, Mapping):
-            return cast("Mapping[str, Any]", table), key
-    # With another key, a misspelt table of servers would go unnoticed.
-    if PROFILES in content and content.keys() <= _BESIDE:
-        return {}, TABLES[0]
-    raise ConfigurationError(
-        f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
-    )
-
-
-def content_of(file: str | Path, where: str) -> object:
-    """Returns the content of a JSON or TOML file.
-
-    Raises:
-        ConfigurationError: It cannot be read.
-    """
-    try:
-        text = Path(file).read_text("utf-8")
-        return tomllib.loads(text) if str(file).endswith(".toml") else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+def usable_name(written: str) -> str:
+    """Returns the name of a server with `_` for what a name cannot have, such as blanks: `My Notes` is `My_Notes`."""
+    return _NOT_IN_NAMES.sub("_", written.strip()).strip("_") or written
 
 
 def fill_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
@@ -182,18 +160,42 @@ class _Entry:
         self._name, self._entry, self._place, self._environ = name, entry, place, environ
         self.problems: list[McpServerProblem] = []
 
+    def refuse_name(self, written: str) -> None:
+        """Notes that another server has the name already."""
+        self._report("", f"{written!r:.80} is named {self._name!r} here, as another server is: rename it", is_off=True)
+
     def server(self) -> ConfiguredServer | None:
         """Returns the server; None if it is disabled or cannot be used."""
         try:
             entry = self._table("", self._entry)
             if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
                 return None
-            return self._make_server(entry, dict(entry))
+            return self._make_server(self._translated(entry), dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
         except ConfigurationError as error:
             self._report("", str(error), is_off=True)
         return None
+
+    def _translated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the entry with the keys that it has here. Names of variables become texts with them."""
+        entry = dict(given)
+        for other, own in _OTHER_KEYS.items():
+            if other in entry and own in entry:
+                raise _Wrong(other, f"says the same as {own}: write one of them")
+            if other in entry:
+                entry[own] = entry.pop(other)
+        headers = {header: f"${{{name}}}" for header, name in self._table_of_texts(entry, "env_http_headers").items()}
+        if "bearer_token_env_var" in entry:
+            headers["Authorization"] = f"Bearer ${{{entry.pop('bearer_token_env_var')}}}"
+        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars")}
+        for key, more in (("headers", headers), ("env", variables)):
+            if more:
+                entry[key] = {**self._table(key, entry.get(key) or {}), **more}
+        return entry
+
+    def _table_of_texts(self, entry: dict[str, Any], key: str) -> dict[str, str]:
+        return {name: str(text) for name, text in self._table(key, entry.pop(key, None) or {}).items()}
 
     def _make_server(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
         for key in [key for key in _GRANTS if entry.pop(key, None)]:
@@ -245,9 +247,6 @@ class _Entry:
         kinds: set[Transport] = {_TRANSPORTS[value] for value in given.values()}
         if len(kinds) > 1:
             raise _Wrong("transport", "differs from type: write one of them")
-        # Gemini CLI writes the URL of streamable HTTP under a key of its own.
-        if "httpUrl" in entry and "url" not in entry:
-            entry["url"] = entry.pop("httpUrl")
         by_key: Transport = "http" if "url" in entry and "command" not in entry else "stdio"
         transport = kinds.pop() if kinds else by_key
         needed, other = ("command", "url") if transport == "stdio" else ("url", "command")

@@ -78,7 +78,7 @@ def test_a_bad_server_is_off_with_its_reason_and_the_others_are_on(
     path = tmp_path / "mcp.json"
     entries = {
         "good": remote,
-        "bad name": NPX,
+        "9lives": NPX,
         "gone": {"command": "/nonexistent/server"},
         "token": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}},
         "choice": {**remote, "includeTools": ["add", "fly"]},

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 import toolwire
+from toolwire.cli.client_config import Client, ServedAt, client_config, client_file
 from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
@@ -44,6 +46,7 @@ Examples:
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
   toolwire serve --tools tools.py --store none
+  toolwire serve --config mcp.json --print-config vscode
 
 Without --http, the client is the process that started this one: it talks by
 standard input and output. With --http, clients connect to /mcp.
@@ -105,12 +108,19 @@ def serve(
     policy: PolicyOption = None,
     store: StoreOption = None,
     retention: RetentionOption = None,
+    print_config: Annotated[
+        Client | None,
+        typer.Option("--print-config", metavar="CLIENT", help="Print the lines for a client, and serve nothing."),
+    ] = None,
 ) -> None:
     """Serve tools to MCP clients.
 
     The server ends when its client leaves, or at SIGTERM.
     """
     output: Output = context.obj
+    if print_config is not None:
+        _print_config(context, print_config, output)
+        return
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
     token = _token(token_env, http)
@@ -146,6 +156,48 @@ def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> No
         # The processes of the other servers end with their connections; the thread of stdin cannot be woken.
         registry.close()
         os._exit(ExitCode.UNUSABLE_TOOLS)
+
+
+_PATHS = ("tools", "config", "openapi", "pins", "policy")
+"""Options whose values are files, which a client finds by their absolute paths alone."""
+
+
+def _print_config(context: typer.Context, client: Client, output: Output) -> None:
+    """Prints the lines by which the client starts this command, or connects to its port."""
+    given = context.params
+    files = [*(given["tools"] or ()), given["config"], given["openapi"]]
+    if not any(files):
+        raise Stop(ExitCode.WRONG_USAGE, "there is nothing to serve", hint="Give --tools FILE or --config FILE.")
+    name = _usable_name(given["name"] or Path(next(filter(None, files))).stem)
+    if given["http"] == 0:
+        raise Stop(ExitCode.WRONG_USAGE, "--http 0 is another port each time", hint="Give --http PORT.")
+    if given["http"] is not None:
+        url = f"http://{given['host']}:{given['http']}/mcp"
+        served = ServedAt(name=name, url=url, token_variable=given["token_env"])
+    else:
+        served = ServedAt(name=name, command=["toolwire", "serve", *_options(context)])
+    output.say(f"These lines go into {client_file(client)}:")
+    output.result(client_config(client, served))
+
+
+def _usable_name(text: str) -> str:
+    """Returns a name that all clients take: of ASCII letters, digits, `_` and `-`."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_") or "toolwire"
+
+
+def _options(context: typer.Context) -> list[str]:
+    """Returns the options that were given, with absolute paths of files."""
+    found: list[str] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name == "print_config" or source is None or source.name != "COMMANDLINE":
+            continue
+        value: Any = context.params[option.name or ""]
+        for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            text = str(one)
+            is_file = option.name in _PATHS and Path(text).exists()
+            found += [option.opts[0], str(Path(text).resolve()) if is_file else text]
+    return found
 
 
 def _open_store(
