@@ -17,7 +17,7 @@ from toolwire.facade.mcp_offer import Offer, server_of
 from toolwire.facade.pin_watch import watch_pins
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.done import Done
-from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, ServerUnavailable
+from toolwire.vocabulary.errors import BindingError, ConfigurationError, RegistrationError, ServerUnavailable
 
 if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClientBase
@@ -193,9 +193,9 @@ class McpConnections:
             replaced, wrong = self._take_out(name), None
             try:
                 self._add(start.offer)
-            except (RegistrationError, ConfigurationError) as error:
+            except (RegistrationError, ConfigurationError, BindingError) as error:
                 start.is_wrong = True
-                wrong = str(error).removeprefix("enable_funcs: ").removeprefix("disable_funcs: ")
+                wrong = _in_words_of_file(str(error))
             else:
                 if start.problem is not None:
                     _LOG.info("the MCP server %r is there now", name)
@@ -319,6 +319,15 @@ class McpConnections:
 _IS_THERE = "an MCP server named {!r} is registered already: give it another name"
 
 
+_KEYS = {"enable_funcs: ": "", "disable_funcs: ": "", "preset_kwargs_mapping: ": "defaults: "}
+"""How errors begin about options of Python that are keys of a file."""
+
+
+def _in_words_of_file(error: str) -> str:
+    begin = next((begin for begin in _KEYS if error.startswith(begin)), "")
+    return _KEYS.get(begin, "") + error.removeprefix(begin)
+
+
 def _problem_of(server: ConfiguredServer, reason: str) -> McpServerProblem:
     from toolwire.mcp.config import McpServerProblem
 
@@ -330,7 +339,9 @@ def _offer_of(server: ConfiguredServer, pins: McpPins, accept: Accept, options: 
         client=server.client,
         enabled=None if server.enabled is None else frozenset(server.enabled),
         disabled=frozenset(server.disabled),
-        presets={},
+        presets=server.defaults,
+        renames=server.renames,
+        descriptions=server.descriptions,
         is_wrapped=True,
         options=options,
         pins=pins,

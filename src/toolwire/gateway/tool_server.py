@@ -108,6 +108,7 @@ class ToolServer:
         if mode not in get_args(Mode):
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
+        self._behind = self._tools
         if mode == "code":
             if isinstance(self._tools, Toolkit):
                 raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
@@ -221,8 +222,10 @@ class ToolServer:
     @property
     def _access(self) -> Access:
         from toolwire.gateway.http.app import Access
+        from toolwire.gateway.http.health import health_routes
 
-        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
+        health = health_routes(lambda: self._behind.mcp.states, self._store)
+        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
         session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -42,6 +42,7 @@ _OTHER_KEYS: Mapping[str, str] = {
 _GRANTS = ("alwaysAllow", "autoApprove", "trust")
 _SILENT = ("dev", "description", "name", "title", "version", "gallery", "icon")
 """Keys that change nothing about how a server is used."""
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
@@ -78,6 +79,9 @@ class ConfiguredServer:
         enabled: The tools to offer, by name or pattern such as `read_*`; None offers all.
         disabled: The tools to leave out, by name or pattern.
         is_required: True if a gateway is not ready without the server.
+        renames: Other names for its tools, by its own names.
+        descriptions: Other descriptions of its tools, by its own names.
+        defaults: Arguments of its tools that each call has. No model sees them, and no caller gives others.
     """
 
     client: MCPClient
@@ -86,6 +90,9 @@ class ConfiguredServer:
     enabled: tuple[str, ...] | None = None
     disabled: tuple[str, ...] = ()
     is_required: bool = False
+    renames: Mapping[str, str] = field(default_factory=dict[str, str])
+    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
 
 def read_servers(
@@ -206,6 +213,9 @@ class _Entry:
         limits = self._limits(entry)
         protocol, is_required = self._protocol(entry), self._flag(entry, "required")
         is_sanitised = self._flag(entry, "sanitise")
+        renames, descriptions = self._renames(entry), self._pairs(entry, "describe")
+        given = self._table("defaults", entry.pop("defaults", {}))
+        defaults = {tool: self._table(f"defaults.{tool}", values) for tool, values in given.items()}
         enabled = self._texts(entry, "includeTools") if "includeTools" in entry else None
         disabled = (*self._texts(entry, "excludeTools"), *self._texts(entry, "disabledTools"))
         if transport == "stdio":
@@ -237,6 +247,9 @@ class _Entry:
             enabled=enabled,
             disabled=disabled,
             is_required=is_required,
+            renames=renames,
+            descriptions=descriptions,
+            defaults=defaults,
         )
 
     def _transport(self, entry: dict[str, Any]) -> Transport:
@@ -320,6 +333,13 @@ class _Entry:
         if given is not None and given not in PROTOCOLS:
             raise _Wrong("protocol", f"{given!r:.80} is not known: write one of {', '.join(PROTOCOLS)}")
         return given
+
+    def _renames(self, entry: dict[str, Any]) -> dict[str, str]:
+        renames = self._pairs(entry, "rename")
+        for own, name in renames.items():
+            if not _TOOL_NAME.fullmatch(name):
+                raise _Wrong(f"rename.{own}", f"{name!r:.80} is not a name: write letters, digits, '_', '-' and '.'")
+        return renames
 
     def _flag(self, entry: dict[str, Any], key: str) -> bool:
         given = entry.pop(key, False)
