@@ -15,7 +15,7 @@ from mcp import Client
 from tests.gateway.test_config import GONE, said_until_served, serve_config, servers_of, upstream, written
 from tests.mcp.client.conftest import HttpServer
 from tests.patience import PATIENCE_S, until
-from toolwire import ToolRegistry
+from toolwire import ToolRegistry, __version__
 
 OFFERED = """
 import json, sys
@@ -68,6 +68,7 @@ async def test_a_hung_server_holds_up_nothing_and_one_that_is_down_comes_later(t
         async with Client(url, mode="legacy", message_handler=hear) as client:
             # The prompts and resources of those that come later can be asked for then.
             assert client.server_capabilities.prompts is not None
+            assert client.server_info.version == __version__
             with anyio.fail_after(PATIENCE_S):
                 while await servers_of(client) != {"good"}:
                     await heard.get()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClientBase
     from toolwire.mcp.config import ConfiguredServer, McpServerProblem
     from toolwire.mcp.pins import Accept, McpPins
+    from toolwire.mcp.values.call_limits import CallLimits
     from toolwire.mcp.values.server_state import McpServerState
 
 _LOG = logging.getLogger("toolwire.registry")
@@ -86,6 +87,11 @@ class McpConnections:
             reason = client.reason or "a new connection is being made"
         state = "off" if reason else "on" if is_taken else "starting"
         return McpServerState(server=client.name, state=state, reason=reason, is_required=start.server.is_required)
+
+    def limits_of(self, server: str) -> CallLimits | None:
+        """Returns the limits in the entry of a server; None without any."""
+        start = self._starts.get(server)
+        return None if start is None else start.server.limits
 
     def wait_for_required(self) -> list[McpServerState]:
         """Blocks until each required server was there once, or its time to connect is over. Returns those without."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClientBase
     from toolwire.mcp.config import McpServerProblem
     from toolwire.mcp.pins import Accept
+    from toolwire.mcp.values.call_limits import CallLimits
     from toolwire.mcp.values.server_state import McpServerState
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
@@ -109,6 +110,10 @@ class McpServers:
         gone = self._connections.configured - unchanged
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}
         return self._connections.connect(new, problems, pins, accept, options, gone=gone)
+
+    def limits_of(self, server: str) -> CallLimits | None:
+        """Returns the `limits` in the entry of a server, which a `ToolServer` applies; None without any."""
+        return self._connections.limits_of(server)
 
     def wait_for_required(self) -> list[McpServerState]:
         """Waits for the servers whose entry says `"required": true`. Returns the states of those that did not come.

@@ -12,6 +12,7 @@ from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
+from toolwire.gateway.file_limits import FileLimits
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
@@ -109,6 +110,10 @@ class ToolServer:
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind = self._tools
+        profiles = token_verifier if isinstance(token_verifier, ClientProfiles) else None
+        if profiles is not None or self._behind.mcp.states:
+            of_client = _no_limits if profiles is None else profiles.limits_of
+            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
         if mode == "code":
             if isinstance(self._tools, Toolkit):
                 raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
@@ -235,6 +240,10 @@ class ToolServer:
             whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
             session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return session
+
+
+def _no_limits(_: str) -> None:
+    """Returns no limits, for clients without profiles."""
 
 
 def _registry_of(tools: Iterable[object]) -> ToolRegistry:

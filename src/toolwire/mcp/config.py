@@ -15,6 +15,7 @@ from toolwire.mcp.client import MCPClient
 from toolwire.mcp.client_limits import McpLimitOptions
 from toolwire.mcp.config_files import servers_in
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
+from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
 from toolwire.vocabulary.errors import ConfigurationError
 
 MILLISECONDS_FROM = 1_000
@@ -82,6 +83,7 @@ class ConfiguredServer:
         renames: Other names for its tools, by its own names.
         descriptions: Other descriptions of its tools, by its own names.
         defaults: Arguments of its tools that each call has. No model sees them, and no caller gives others.
+        limits: The limits of each of its tools, for all clients of a gateway together; None without any.
     """
 
     client: MCPClient
@@ -93,6 +95,7 @@ class ConfiguredServer:
     renames: Mapping[str, str] = field(default_factory=dict[str, str])
     descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    limits: CallLimits | None = None
 
 
 def read_servers(
@@ -213,6 +216,7 @@ class _Entry:
         limits = self._limits(entry)
         protocol, is_required = self._protocol(entry), self._flag(entry, "required")
         is_sanitised = self._flag(entry, "sanitise")
+        call_limits = self._call_limits(entry)
         renames, descriptions = self._renames(entry), self._pairs(entry, "describe")
         given = self._table("defaults", entry.pop("defaults", {}))
         defaults = {tool: self._table(f"defaults.{tool}", values) for tool, values in given.items()}
@@ -250,6 +254,7 @@ class _Entry:
             renames=renames,
             descriptions=descriptions,
             defaults=defaults,
+            limits=call_limits,
         )
 
     def _transport(self, entry: dict[str, Any]) -> Transport:
@@ -333,6 +338,13 @@ class _Entry:
         if given is not None and given not in PROTOCOLS:
             raise _Wrong("protocol", f"{given!r:.80} is not known: write one of {', '.join(PROTOCOLS)}")
         return given
+
+    def _call_limits(self, entry: dict[str, Any]) -> CallLimits | None:
+        try:
+            return read_call_limits(entry.pop("limits")) if "limits" in entry else None
+        except ValueError as error:
+            key, _, reason = str(error).partition(": ")
+            raise _Wrong(key, reason) from error
 
     def _renames(self, entry: dict[str, Any]) -> dict[str, str]:
         renames = self._pairs(entry, "rename")

@@ -138,6 +138,7 @@ def serve(
             registry,
             name or source,
             mode=mode,
+            version=toolwire.__version__,
             store=opened,
             token=token,
             token_verifier=profiles,
