@@ -12,7 +12,7 @@ import anyio
 import mcp_types as types
 
 from mcp import Client
-from tests.gateway.test_config import GONE, said_until_served, serve_config, servers_of, upstream, written
+from tests.gateway.test_config import GONE, said_until_served, serve_config, servers_of, written
 from tests.mcp.client.conftest import HttpServer
 from tests.patience import PATIENCE_S, until
 from toolwire import ToolRegistry, __version__
@@ -52,9 +52,7 @@ class LateServer(HttpServer):
 
 async def test_a_hung_server_holds_up_nothing_and_one_that_is_down_comes_later(tmp_path: Path) -> None:
     late = LateServer(tmp_path / "late")
-    config = written(
-        tmp_path / "mcp.json", {"hung": HUNG, "good": upstream(tmp_path / "record"), "late": {"url": late.url}}
-    )
+    config = written(tmp_path / "mcp.json", {"hung": HUNG, "good": QUICK, "late": {"url": late.url}})
     process = serve_config("--config", config, cwd=tmp_path)
     heard = asyncio.Queue[None]()
 

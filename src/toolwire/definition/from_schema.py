@@ -81,9 +81,7 @@ def from_schema(
     """
     label = f"tool {name!r}"
     signature = None if function is None else signature_of(function, label)
-    for place, given_schema in (("schema", input_schema), ("output schema", output_schema)):
-        if isinstance(cast("object", given_schema), Mapping):
-            check_limits(given_schema, label, place=place)
+    _check_sizes(label, input_schema, output_schema)
     exact = told = _object_schema(input_schema, label)
     original = original_of(label, title, description, exact, output_schema) if is_outside else None
     if is_outside:
@@ -110,6 +108,12 @@ def from_schema(
     )
     tool.original = original
     return tool
+
+
+def _check_sizes(label: str, input_schema: object, output_schema: object) -> None:
+    for place, schema in (("schema", input_schema), ("output schema", output_schema)):
+        if isinstance(schema, Mapping):
+            check_limits(cast("Mapping[str, Any]", schema), label, place=place)
 
 
 class SchemaShape:

@@ -29,12 +29,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
+from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
-from toolwire.gateway.upstream.client_line import LEVEL_KEY
 from toolwire.gateway.upstream.offer_handlers import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams

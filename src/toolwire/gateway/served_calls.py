@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import output_schema_of
+from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.gateway.upstream.client_line import ClientLine
 from toolwire.mcp.values.call_results import sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session

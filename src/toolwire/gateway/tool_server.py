@@ -110,14 +110,9 @@ class ToolServer:
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind = self._tools
-        profiles = token_verifier if isinstance(token_verifier, ClientProfiles) else None
-        if profiles is not None or self._behind.mcp.states:
-            of_client = _no_limits if profiles is None else profiles.limits_of
-            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
+        self._apply_file_limits(token_verifier)
         if mode == "code":
-            if isinstance(self._tools, Toolkit):
-                raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
-            self._tools = code_mode(self._tools)
+            self._tools = _code_front(self._tools)
         self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
@@ -182,6 +177,12 @@ class ToolServer:
             server = self._sdk_server()
         run_stdio(server, self._parts.slots, self._limits)
 
+    def _apply_file_limits(self, profiles: object) -> None:
+        """Adds the layer that applies the limits of a file to each call, if there may be such limits."""
+        of_client = profiles.limits_of if isinstance(profiles, ClientProfiles) else _no_limits
+        if isinstance(profiles, ClientProfiles) or self._behind.mcp.states:
+            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
+
     def _check_tokens(self) -> None:
         if self._token is not None and (self._verifier is not None or self._auth is not None):
             raise ConfigurationError("give token, or token_verifier with auth, not both")
@@ -227,7 +228,7 @@ class ToolServer:
     @property
     def _access(self) -> Access:
         from toolwire.gateway.http.app import Access
-        from toolwire.gateway.http.health import health_routes
+        from toolwire.gateway.http.probe_pages import health_routes
 
         health = health_routes(lambda: self._behind.mcp.states, self._store)
         return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health)
@@ -244,6 +245,12 @@ class ToolServer:
 
 def _no_limits(_: str) -> None:
     """Returns no limits, for clients without profiles."""
+
+
+def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:
+    if isinstance(tools, Toolkit):
+        raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
+    return code_mode(tools)
 
 
 def _registry_of(tools: Iterable[object]) -> ToolRegistry:

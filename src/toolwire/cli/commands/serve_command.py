@@ -49,7 +49,8 @@ Examples:
   toolwire serve --config mcp.json --print-config vscode
 
 Without --http, the client is the process that started this one: it talks by
-standard input and output. With --http, clients connect to /mcp.
+standard input and output. With --http, clients connect to /mcp. The server
+ends when its client leaves, or at SIGTERM.
 
 --config serves the tools of other MCP servers: of each server in the table
 mcpServers of a JSON or TOML file, which may hold profiles alone. All clients share one process a server.
@@ -113,17 +114,12 @@ def serve(
         typer.Option("--print-config", metavar="CLIENT", help="Print the lines for a client, and serve nothing."),
     ] = None,
 ) -> None:
-    """Serve tools to MCP clients.
-
-    The server ends when its client leaves, or at SIGTERM.
-    """
+    """Serve tools to MCP clients."""
     output: Output = context.obj
     if print_config is not None:
-        _print_config(context, print_config, output)
-        return
+        raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
-    token = _token(token_env, http)
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
@@ -132,20 +128,17 @@ def serve(
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
     with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
-        # A client reads on with it in a result that is longer than the server's limit.
-        registry.configure(result_pages=True)
         server = toolwire.ToolServer(
             registry,
             name or source,
             mode=mode,
             version=toolwire.__version__,
             store=opened,
-            token=token,
+            token=_token(token_env, http),
             token_verifier=profiles,
             hosts=allow_host or (),
         )
-        threading.Thread(target=_end_without_required, args=(registry, output), daemon=True).start()
-        _run_server(server, host, http, output)
+        _run_server(server, registry, host, http, output)
 
 
 def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> None:
@@ -163,8 +156,8 @@ _PATHS = ("tools", "config", "openapi", "pins", "policy")
 """Options whose values are files, which a client finds by their absolute paths alone."""
 
 
-def _print_config(context: typer.Context, client: Client, output: Output) -> None:
-    """Prints the lines by which the client starts this command, or connects to its port."""
+def _print_config(context: typer.Context, client: Client, output: Output) -> typer.Exit:
+    """Prints the lines by which the client starts this command, or connects to its port. Returns the command's end."""
     given = context.params
     files = [*(given["tools"] or ()), given["config"], given["openapi"]]
     if not any(files):
@@ -179,6 +172,7 @@ def _print_config(context: typer.Context, client: Client, output: Output) -> Non
         served = ServedAt(name=name, command=["toolwire", "serve", *_options(context)])
     output.say(f"These lines go into {client_file(client)}:")
     output.result(client_config(client, served))
+    return typer.Exit()
 
 
 def _usable_name(text: str) -> str:
@@ -241,7 +235,10 @@ def _say_what_is_old(store: toolwire.Store, named: str | None, output: Output) -
     )
 
 
-def _run_server(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
+def _run_server(
+    server: toolwire.ToolServer, registry: toolwire.ToolRegistry, host: str, http: int | None, output: Output
+) -> None:
+    threading.Thread(target=_end_without_required, args=(registry, output), daemon=True).start()
     if http is None:
         output.give_back()
         server.run_stdio()
@@ -272,6 +269,8 @@ def _tools_of(
             raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
         if is_empty:
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
+    # A client reads on with it in a result that is longer than the server's limit.
+    registry.configure(result_pages=True)
     return registry, Path(next(filter(None, [*tools, config, openapi]), "")).stem
 
 
