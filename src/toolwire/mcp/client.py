@@ -10,6 +10,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
@@ -37,6 +38,8 @@ NAME_CHARACTERS = 32
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NUMBERS = itertools.count(1)
 _LOG = logging.getLogger("toolwire.registry")
+_HEARD: ContextVar[tuple[MCPClient, Connection] | None] = ContextVar("heard", default=None)
+"""The client whose watchers are called in this thread, and the connection that has the news."""
 
 
 class MCPClientBase(ABC):
@@ -274,11 +277,20 @@ class MCPClient(StatefulClientBase):
         """
         self._watchers.append(changed)
 
-    def _tools_changed(self) -> None:
-        for changed in tuple(self._watchers):
-            try:
-                changed()
-            except Exception:  # noqa: BLE001 - the host's function: the connection goes on
+    def _tools_changed(self, connection: Connection) -> None:
+        # What is called reads the tools of this connection. After its end it must not make a new one.
+        before = _HEARD.set((self, connection))
+        try:
+            for changed in tuple(self._watchers):
+                self._call_watcher(changed, connection)
+        finally:
+            _HEARD.reset(before)
+
+    def _call_watcher(self, changed: Callable[[], None], connection: Connection) -> None:
+        try:
+            changed()
+        except Exception:  # noqa: BLE001 - the host's function: the connection goes on
+            if default_runtime().find(self._key) is connection:
                 _LOG.exception("the changed tools of the MCP server %r could not be taken over", self.name)
 
     def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
@@ -356,6 +368,9 @@ class MCPClient(StatefulClientBase):
 
     @property
     def _connection(self) -> Connection:
+        heard = _HEARD.get()
+        if heard is not None and heard[0] is self:
+            return heard[1]
         return default_runtime().own(self._key, self._new_connection)
 
     def _new_connection(self) -> Connection:
@@ -366,10 +381,15 @@ class MCPClient(StatefulClientBase):
 
             log = ServerLog(self.name)
             opened = self._open_server(log)
-        told = self._offers
+        told, made = self._offers, list[Connection]()
         news = ServerNews(
-            tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
+            tools_changed=lambda: self._tools_changed(made[0]) if made else None,
+            offers_changed=told.tell_changed,
+            updated=told.tell_updated,
         )
-        return Connection(
-            self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory, protocol=self.protocol
+        made.append(
+            Connection(
+                self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory, protocol=self.protocol
+            )
         )
+        return made[0]
