@@ -112,7 +112,7 @@ FILES = {
     "bare.py": "def add(a: int) -> int:\n    return a\n",
     "imports.py": "from pathlib import Path\n\nfrom shop import *\n",
     "empty.json": "{}",
-    "off.json": '{"mcpServers": {"fs": {"command": "no-such-program-here"}}}',
+    "off.json": '{"mcpServers": {"fs": {"args": []}}}',
     "pins.json": '{"version": 1, "servers": {}}',
     "profiles.json": '{"profiles": {"ops": {"token": "sha256:' + "0" * 64 + '", "tools": ["*"]}}}',
     "misspelt.json": '{"mcpserver": {}, "profiles": {"ops": {"token": "sha256:' + "0" * 64 + '", "tools": ["*"]}}}',

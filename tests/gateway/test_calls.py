@@ -22,9 +22,9 @@ FAILURE = "toolwire/failure"
 async def test_the_list_has_every_tool_with_its_schemas_as_they_were_written(connect: Connect) -> None:
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == [
-        *("add", "show", "fail", "count", "wait", "nap", "process", "die", "book", "pay", "files_hard")
-    ]
+    names = ["add", "show", "fail", "count", "wait", "nap", "process", "die", "book", "pay", "files_hard"]
+    # The command lets clients read on in long results.
+    assert [name for name in tools if name != "read_result"] == names
     assert tools["files_hard"].input_schema == HARD_SCHEMA
     assert tools["add"].output_schema == {
         "type": "object",

@@ -37,8 +37,8 @@ class Files:
         tool = from_schema(name, f"The {name.partition('/')[2]} tool.", SCHEMA, function=run)
         self.registry.register(tool, permission=permission)
 
-    def server(self, store: str | None = None) -> ToolServer:
-        return ToolServer(self.registry, "code", mode="code", store=store)
+    def server(self, store: str | None = None, **limits: Any) -> ToolServer:
+        return ToolServer(self.registry, "code", mode="code", store=store, **limits)
 
 
 async def called(client: Client, name: str, **arguments: Any) -> tuple[str, bool]:
@@ -110,7 +110,7 @@ async def test_the_rules_of_the_served_tools_decide_on_the_calls_of_a_program(
 
 async def test_a_long_result_of_a_program_is_read_on_to_its_end() -> None:
     code = "'\\n'.join(str(number) for number in range(20_000))"
-    async with Client(Files().server().in_memory()) as client:
+    async with Client(Files().server(result_bytes=32_768).in_memory()) as client:
         result: Any = await client.call_tool("run_program", {"code": code})
         text, note = result.content[0].text.rsplit("\n", 1)
         found = re.search(r"of ([\d,]+) characters; call read_result with id='(\w+)' and offset=(\d+)", note)

@@ -14,8 +14,8 @@ import pytest
 
 from mcp import Client
 from tests.architecture.source import ROOT
-from tests.cli.command_line import run_here, run_process
-from tests.patience import PATIENCE_S, until
+from tests.cli.command_line import run_here
+from tests.patience import PATIENCE_S, eventually, until
 from toolwire.cli import config_watch
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.output import Output
@@ -61,9 +61,7 @@ async def test_clients_share_one_process_of_each_server_and_a_missing_one_is_lef
         ids: list[Any] = []
         for _ in range(2):
             async with Client(served.split(" at ")[1].strip()) as client:
-                names = [tool.name for tool in (await client.list_tools()).tools]
-                assert "local_add" in names
-                assert not any(name.startswith("gone") for name in names)
+                await eventually(lambda client=client: servers_of(client), {"local"})
                 added = await client.call_tool("local_add", {"a": 1, "b": 2})
                 assert (added.structured_content, added.is_error) == ({"sum": 3}, False)
                 ids.append((await client.call_tool("local_process", {})).content)
@@ -95,11 +93,19 @@ async def rules_are_read_again(policy: Path, process: subprocess.Popen[str], cli
     assert not (await client.call_tool("local_add", {"a": 1, "b": 2})).is_error
 
 
-def test_a_command_without_a_usable_server_ends_with_the_reason(tmp_path: Path) -> None:
-    config = written(tmp_path / "mcp.json", {"gone": GONE})
-    ended = run_process("serve", "--config", config)
-    assert ended.code == 3
-    assert ended.stderr.splitlines()[-2:] == [f"toolwire: no server of {config} can be used", "The warnings say why."]
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ({"bad": {}}, ["toolwire: no server of {} can be used", "The warnings say why."]),
+        ({}, ["toolwire: {} names no server", "Write one in its table mcpServers."]),
+    ],
+)
+def test_a_file_without_a_server_to_wait_for_ends_the_command(
+    servers: dict[str, Any], said: list[str], tmp_path: Path
+) -> None:
+    config = written(tmp_path / "mcp.json", servers)
+    ended = run_here("serve", "--config", config)
+    assert (ended.code, ended.stderr.splitlines()[-2:]) == (3, [line.format(config) for line in said])
 
 
 @pytest.mark.parametrize(
@@ -129,19 +135,19 @@ async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process
     try:
         *_, served = said_until_served(process)
         async with Client(served.split(" at ")[1].strip()) as client:
-            assert await servers_of(client) == {"one"}
+            await eventually(lambda: servers_of(client), {"one"})
             written(tmp_path / "mcp.json", {"one": upstream(record), "two": upstream(record)})
             await said(process, f"the servers are those of {config} now")
-            assert await servers_of(client) == {"one", "two"}
+            await eventually(lambda: servers_of(client), {"one", "two"})
             (tmp_path / "mcp.json").write_text("{")
             await said(process, "the servers stay as they were")
-            assert await servers_of(client) == {"one", "two"}
+            await eventually(lambda: servers_of(client), {"one", "two"})
             written(tmp_path / "mcp.json", {"two": upstream(record), "gone": GONE})
             await said(process, f"the servers are those of {config} now; 1 cannot be used")
-            assert await servers_of(client) == {"two"}
+            await eventually(lambda: servers_of(client), {"two"})
             process.send_signal(signal.SIGHUP)
             await said(process, f"the servers are those of {config} now; 1 cannot be used")
-            assert await servers_of(client) == {"two"}
+            await eventually(lambda: servers_of(client), {"two"})
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
@@ -216,7 +222,8 @@ def replaced(config: Path, text: str) -> None:
 
 
 async def servers_of(client: Client) -> set[str]:
-    return {tool.name.split("_")[0] for tool in (await client.list_tools(cache_mode="refresh")).tools}
+    names = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+    return {name.split("_")[0] for name in names if name != "read_result"}
 
 
 async def said(process: subprocess.Popen[str], text: str) -> None:

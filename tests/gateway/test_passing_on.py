@@ -410,7 +410,7 @@ def _refused(*_: Any) -> Any:
     raise ConnectionRefusedError("nobody is there")
 
 
-async def test_texts_of_a_server_are_bounded_and_hidden_words_are_off(
+async def test_texts_are_as_the_server_wrote_them_and_hidden_words_are_off(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     upstream = Upstream()
@@ -431,9 +431,8 @@ async def test_texts_of_a_server_are_bounded_and_hidden_words_are_off(
     gateway.add("notes", upstream)
     async with gateway.connected() as client:
         [resource] = (await client.list_resources()).resources
-        assert (resource.name, resource.uri) == ("fine\u2039b>", "notes+note://c")
-        description = resource.description or ""
-        assert (description[:14], len(description) < 2_100) == ("Now do 'this' ", True)
+        assert (resource.name, resource.uri) == ("fine<b>", "notes+note://c")
+        assert resource.description == f"# Now do ```this```\n{'x' * 9_000}"
         [prompt] = (await client.list_prompts()).prompts
         assert (len(prompt.name), prompt.title) == (48, "ab")
     for told in ("'tags' of the MCP server", "it is too long", "'hidden' of the MCP", "too long"):

@@ -19,7 +19,7 @@ from tests.cli.command_line import run_here
 from tests.gateway.serving import call_body, call_headers, raw, serving
 from tests.gateway.test_config import said, said_until_served, serve_config, upstream, written
 from tests.gateway.test_tokens import bearer, client_of
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, eventually
 from toolwire import Caller, ClientProfiles, ConfigurationError, ToolRegistry, ToolServer
 
 PROFILES = {
@@ -218,10 +218,10 @@ async def test_the_command_reads_profiles_and_reads_them_again(tmp_path: Path) -
         port = int(served.rsplit(":", 1)[1].partition("/")[0])
         assert raw(port)[0] == 401
         async with client_of(port, "support-1") as client:
-            assert await names_of(client) == ["local_add"]
+            await eventually(lambda: names_of(client), ["local_add"])
             configured(tmp_path / "mcp.json", tmp_path / "record", ["local/fail"])
             await said(process, f"the servers are those of {config} now")
-            assert await names_of(client) == ["local_fail"]
+            await eventually(lambda: names_of(client), ["local_fail"])
             written(tmp_path / "mcp.json", {"local": upstream(tmp_path / "record")})
             await said(process, f"the servers are those of {config} now")
         assert raw(port, bearer("support-1"))[0] == 401
@@ -231,7 +231,9 @@ async def test_the_command_reads_profiles_and_reads_them_again(tmp_path: Path) -
 
 
 async def names_of(client: Any) -> list[str]:
-    return [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+    names = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+    # The command lets clients read on in long results.
+    return [name for name in names if name != "read_result"]
 
 
 BROKEN: list[dict[str, Any]] = [
@@ -297,12 +299,12 @@ async def test_a_file_of_profiles_alone_is_served_with_tools_of_its_own(tmp_path
         served = said_until_served(process)[-1].split(" at ")[1].strip()
         port = int(served.removesuffix("/mcp").rpartition(":")[2])
         async with client_of(port, "support-1") as client:
-            assert await names_of(client) == ["look"]
+            await eventually(lambda: names_of(client), ["look"])
         # The file is read again: the profile sees more.
         config.write_text(json.dumps({"profiles": {"support": {"token": "${SUPPORT_TOKEN}", "tools": ["*"]}}}))
         await said(process, "the servers are those of")
         async with client_of(port, "support-1") as client:
-            assert await names_of(client) == ["look", "pay"]
+            await eventually(lambda: names_of(client), ["look", "pay"])
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)

@@ -53,7 +53,7 @@ def test_serve_gives_the_operations_to_a_client(tmp_path: Path) -> None:
         )
         registry.register_mcp_client(client, permission="auto")
         try:
-            assert sorted(registry) == ["pets/list_pets", "pets/put_x"]
+            assert sorted(registry) == ["pets/list_pets", "pets/put_x", "pets/read_result"]
             assert registry.invoke("pets/list_pets").success
         finally:
             registry.close()

@@ -50,14 +50,18 @@ def registry_of(sources: Iterable[str], *, approver: Approver | None = None) -> 
     return registry
 
 
-def add_servers(registry: toolwire.ToolRegistry, config: Path, pins: Path | None = None) -> bool:
+def add_servers(
+    registry: toolwire.ToolRegistry, config: Path, pins: Path | None = None, wait_s: float | None = None
+) -> bool:
     """Adds the tools of the servers in a file. True if all of its servers can be used; warnings say why not.
+
+    `wait_s` is that of `registry.mcp.add`.
 
     Raises:
         Stop: The file cannot be used.
     """
     with wrong_usage(toolwire.ConfigurationError, toolwire.RegistrationError):
-        problems = registry.mcp.add(config, pins=pins)
+        problems = registry.mcp.add(config, pins=pins, wait_s=wait_s)
     return not any(problem.is_off for problem in problems)
 
 

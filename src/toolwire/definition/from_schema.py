@@ -34,7 +34,7 @@ from toolwire.definition.schema_function import (
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.texts.annotation import schema_text
-from toolwire.definition.texts.outside_texts import clean_schema, clean_text
+from toolwire.definition.texts.outside_texts import clean_schema, clean_text, original_of
 from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import describe_one_value, limit_references, short_repr
 from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
@@ -81,15 +81,14 @@ def from_schema(
     """
     label = f"tool {name!r}"
     signature = None if function is None else signature_of(function, label)
-    for place, given_schema in (("schema", input_schema), ("output schema", output_schema)):
-        if isinstance(cast("object", given_schema), Mapping):
-            check_limits(given_schema, label, place=place)
+    _check_sizes(label, input_schema, output_schema)
     exact = told = _object_schema(input_schema, label)
+    original = original_of(label, title, description, exact, output_schema) if is_outside else None
     if is_outside:
         told = clean_schema(exact, label)
         title, description = _clean_if_text(title) or None, _clean_if_text(description)
     shape = SchemaShape(label, exact, output_schema, signature, given, told=told, is_outside=is_outside)
-    return Tool(
+    tool = Tool(
         name=name,
         shape=shape,
         docs=Docs,
@@ -107,6 +106,14 @@ def from_schema(
         check=check,
         is_outside=is_outside,
     )
+    tool.original = original
+    return tool
+
+
+def _check_sizes(label: str, input_schema: object, output_schema: object) -> None:
+    for place, schema in (("schema", input_schema), ("output schema", output_schema)):
+        if isinstance(schema, Mapping):
+            check_limits(cast("Mapping[str, Any]", schema), label, place=place)
 
 
 class SchemaShape:

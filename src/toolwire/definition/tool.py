@@ -36,6 +36,7 @@ from toolwire.definition.shape import (
 )
 from toolwire.definition.signature import Signature
 from toolwire.definition.texts.odd_defaults import tell_odd_defaults
+from toolwire.definition.texts.outside_texts import Original
 from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
@@ -84,6 +85,8 @@ class Tool:
     ended do not."""
     unreadable: UnreadableReturn | None = None
     """The part of the annotated return type that no model can read, or None."""
+    original: Original | None = None
+    """The definition as its outside author wrote it; None for a tool of this program."""
     asker = ""
     """The MCP server that may ask a person in a call; else empty. Its tool's function takes the context first."""
 
@@ -342,12 +345,17 @@ class Tool:
         bindings.current = self.bindings.current
         view = copy.copy(self)
         vars(view).update(shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)
+        if shape is not self.shape:
+            # Its author wrote other parameters.
+            view.original = None
         return view
 
     def with_description(self, description: str) -> Tool:
         """Returns this tool with another description."""
         view = self.with_shape(self.shape)
         vars(view).update(_description=description)
+        if self.original is not None:
+            view.original = replace(self.original, description=description)
         return view
 
     @property

@@ -36,6 +36,12 @@ class Offer:
     options: Mapping[str, Any]
     pins: McpPins
     accept: Accept
+    renames: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other names for tools here, by the server's own."""
+    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other descriptions of tools, by the server's own names."""
+    is_configured: bool = False
+    """True if a configuration has the server."""
     _offered: frozenset[str] = frozenset()
     """Names of the tools at the last look. The host took away one that is no longer registered."""
     _off: set[str] = field(default_factory=set[str])
@@ -101,7 +107,11 @@ class Offer:
         # The first of two tools with one name counts.
         digests = {tool.name: digest_of(tool) for tool in reversed(self.client.list_tools())}
         off = self.pins.check(self.client.name, digests, self.accept)
-        return {f"{self.client.name}/{name}": why for name, why in off.items()}
+        return {self._registered(name): why for name, why in off.items()}
+
+    def _registered(self, own: str) -> str:
+        """Returns the name here of a tool."""
+        return f"{self.client.name}/{self.renames.get(own, own)}"
 
     def _switch(self, catalogue: Catalogue, waiting: Mapping[str, Wait]) -> None:
         """Disables the tools that wait, and enables those that this object disabled and that are accepted now."""
@@ -131,7 +141,8 @@ class Offer:
     def _off_because(self, name: str, why: Wait) -> str:
         """Returns what a model reads of a tool that waits, and tells the operator how to accept it."""
         self._off.add(name)
-        server, _, tool = name.partition("/")
+        server, _, called = name.partition("/")
+        tool = next((own for own, new in self.renames.items() if new == called), called)
         mend = f"registry.mcp.accept({server!r}, [{tool!r}])"
         if self.pins.path is not None:
             mend = f"toolwire mcp accept {server} {tool} --pins {self.pins.path}"
@@ -149,14 +160,11 @@ class Offer:
             if times > 1:
                 message = "the MCP server %r has several tools named %a: each but the first is off"
                 _LOG.warning(message, self.client.name, name)
-        given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
-        for what, names in given.items() if is_first else ():
+        patterns = {"enable_funcs": self.enabled, "disable_funcs": self.disabled}
+        exact = {"preset_kwargs_mapping": self.presets, "rename": self.renames, "describe": self.descriptions}
+        for what, names in {**patterns, **exact}.items() if is_first else ():
             for name in sorted(names or ()):
-                is_there = (
-                    name in there
-                    if names is self.presets
-                    else any(is_named(one, {name}) for one in (*there, *requests))
-                )
+                is_there = name in there if what in exact else any(is_named(one, {name}) for one in (*there, *requests))
                 if not is_there:
                     near = suggestion(nearest(name, there))
                     raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
@@ -164,7 +172,22 @@ class Offer:
             _LOG.warning(
                 "the tool %r of the MCP server %r is off: it has the name of a request", name, self.client.name
             )
-        return [name for name in there if self._is_chosen(name) and name not in requests]
+        chosen = [name for name in there if self._is_chosen(name) and name not in requests]
+        if is_first:
+            self._refuse_taken_names(chosen)
+        return chosen
+
+    def _refuse_taken_names(self, chosen: Iterable[str]) -> None:
+        """Refuses two tools with one name. A server may take it later too: then the later tool is off."""
+        owners: dict[str, str] = {}
+        for own in chosen:
+            called = self.renames.get(own, own)
+            other = owners.setdefault(called, own)
+            if other != own:
+                raise ConfigurationError(
+                    f"rename: the tools {other!r} and {own!r} of the MCP server {self.client.name!r} are both named "
+                    f"{called!r} then: write another name"
+                )
 
     def _is_chosen(self, name: str) -> bool:
         return (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)
@@ -184,10 +207,14 @@ class Offer:
 
     def _entries(self, names: Iterable[str]) -> list[Entry]:
         """Returns the entries of the tools that can be used here. A warning names each other one."""
-        made = (
-            _entry(self.client.get_callable_function(name, self.is_wrapped), self.presets.get(name)) for name in names
-        )
+        made = (_entry(self._function(name), self.presets.get(name)) for name in names)
         return [replace(entry, **self.options) for entry in made if entry is not None]
+
+    def _function(self, name: str) -> MCPToolFunction:
+        function = self.client.get_callable_function(name, self.is_wrapped)
+        if name in self.renames or name in self.descriptions:
+            function.called, function.description = self.renames.get(name), self.descriptions.get(name)
+        return function
 
 
 _REASONS: Mapping[Wait, str] = {

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClientBase
     from toolwire.mcp.config import McpServerProblem
     from toolwire.mcp.pins import Accept
+    from toolwire.mcp.values.call_limits import CallLimits
+    from toolwire.mcp.values.server_state import McpServerState
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
@@ -42,6 +44,7 @@ class McpServers:
         permission: Permission | None = None,
         pins: str | Path | None = None,
         accept: Accept = "first",
+        wait_s: float | None = None,
     ) -> list[McpServerProblem]:
         """Adds the tools of the servers in a configuration, as `register_mcp_client` does for each of them.
 
@@ -50,7 +53,8 @@ class McpServers:
         servers are started at the same time.
 
         An entry that cannot be used, or a server that cannot be reached, is off, and the others are used. Each problem
-        is returned, with its file, key and reason, and is a warning in the log `toolwire.registry`.
+        is returned, with its file, key and reason, and is a warning in the log `toolwire.registry`. A server that is
+        down is tried for ever, with pauses of at most 30 seconds, and its tools are added once it is there.
 
         Args:
             config: The configuration.
@@ -58,6 +62,8 @@ class McpServers:
             permission: The permission of all these tools if no rule decides.
             pins: A JSON file that keeps the accepted definitions of all servers; see `register_mcp_client`.
             accept: The definitions that count without a person; see `register_mcp_client`.
+            wait_s: Seconds to wait for all servers together. None waits for each as long as its attempt to connect may
+                take: its `connectTimeout`, 30 seconds by default. One that comes later adds its tools then.
 
         Raises:
             ConfigurationError: The file cannot be read or holds no table of servers, or the extra `toolwire[mcp]` is
@@ -69,7 +75,12 @@ class McpServers:
         _check_group(self._connections.scope(), group_name)
         servers, problems = read_servers(config)
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}
-        return self._connections.connect(servers, problems, pins, accept, options)
+        return self._connections.connect(servers, problems, pins, accept, options, wait_s=wait_s)
+
+    @property
+    def states(self) -> tuple[McpServerState, ...]:
+        """The states of the servers that a configuration added: on, starting or off, with the reason."""
+        return self._connections.states
 
     def update(
         self,
@@ -99,6 +110,17 @@ class McpServers:
         gone = self._connections.configured - unchanged
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}
         return self._connections.connect(new, problems, pins, accept, options, gone=gone)
+
+    def limits_of(self, server: str) -> CallLimits | None:
+        """Returns the `limits` in the entry of a server, which a `ToolServer` applies; None without any."""
+        return self._connections.limits_of(server)
+
+    def wait_for_required(self) -> list[McpServerState]:
+        """Waits for the servers whose entry says `"required": true`. Returns the states of those that did not come.
+
+        Blocks for each until it was there once, or until its `connectTimeout` is over: 30 seconds by default.
+        """
+        return self._connections.wait_for_required()
 
     def accept(self, server: str, tools: Iterable[str] | None = None) -> list[str]:
         """Accepts new and changed definitions of a server's tools, which are on then. Returns the names of the tools.

@@ -11,19 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
-from toolwire.mcp.config import PROFILES, content_of, fill_variables, servers_in
-from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
+from toolwire.mcp.config import fill_variables
+from toolwire.mcp.config_files import PROFILES, content_of, servers_in
+from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
+from toolwire.vocabulary.calls import CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
+WAYS = (CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS)
 """The tools of code mode. Each profile has them, where a server has them, unless it excludes them.
 
 They lead to no tool that the profile lacks.
 """
-_KEYS = {"token", "tools", "excludeTools"}
+_KEYS = {"token", "tools", "excludeTools", "limits"}
 _SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
 _VARIABLE = re.compile(r"\$\{(env:)?[A-Za-z_]\w*\}")
 
@@ -34,6 +36,7 @@ class _Profile:
     """The SHA-256 of the token."""
     tools: tuple[str, ...]
     excluded: tuple[str, ...]
+    limits: CallLimits | None
 
 
 class ClientProfiles:
@@ -54,8 +57,9 @@ class ClientProfiles:
 
         Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`, or `sha256:` and the 64 hexadecimal
         digits of the token's SHA-256; `tools`, names or patterns of the tools that the client sees, such as
-        `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
-        has `code_execution` and `search_tools` too, where a server has them, unless it excludes them.
+        `issues/*`; and perhaps `excludeTools`, which it does not see, and `limits` of all its calls together, such as
+        `{"rate": "60/min", "concurrency": 4}`. A profile has `code_execution`, `search_tools` and `read_result` too,
+        where a server has them, unless it excludes them.
 
         Raises:
             ConfigurationError: A profile cannot be used, or two have the same token.
@@ -80,6 +84,11 @@ class ClientProfiles:
         """True if the caller's profile has the tool. It is a `visible` of `ToolRegistry`."""
         profile = self._profiles.get(caller.principal)
         return profile is not None and is_named(tool, (*WAYS, *profile.tools)) and not is_named(tool, profile.excluded)
+
+    def limits_of(self, principal: str) -> CallLimits | None:
+        """Returns the limits of a client's calls, which `toolwire serve` applies; None without any."""
+        profile = self._profiles.get(principal)
+        return None if profile is None else profile.limits
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Returns the access of the profile with this token, or None. It is a `token_verifier` of `ToolServer`."""
@@ -130,7 +139,15 @@ def _profile(name: str, entry: Any, where: str) -> _Profile:
         token=_digest(written["token"], f"{where}.token"),
         tools=_require_patterns(written["tools"], f"{where}.tools"),
         excluded=_require_patterns(written.get("excludeTools", ()), f"{where}.excludeTools"),
+        limits=_limits(written["limits"], where) if "limits" in written else None,
     )
+
+
+def _limits(written: Any, where: str) -> CallLimits:
+    try:
+        return read_call_limits(written)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}.{error}") from None
 
 
 def _digest(written: Any, where: str) -> bytes:

@@ -24,6 +24,8 @@ from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.questions import Question, QuestionDeclined
+from toolwire.vocabulary.texts.invisible import visible_text
 from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
 from toolwire.vocabulary.values import plain_value
 
@@ -52,6 +54,30 @@ _FIELD_KEYS = {
 """The keywords that a form knows. The answer is checked against the whole schema here."""
 
 _FORMATS = {"date", "date-time", "email", "uri"}
+
+
+def can_be_asked(context: ServerRequestContext[Any, Any]) -> bool:
+    """True if the client shows forms. An empty capability means forms alone."""
+    capabilities = context.session.client_capabilities
+    asking = None if capabilities is None else capabilities.elicitation
+    return asking is not None and (asking.form is not None or asking.url is None)
+
+
+async def ask_for_server(context: ServerRequestContext[Any, Any], server: str, question: Question) -> Any:
+    """Returns the answer of the client's person to a server behind this one, which waits for it.
+
+    None if no answer can come; a `QuestionDeclined` if the person declines. The form names the server.
+    """
+    message = f"The MCP server {server!r} asks:\n{visible_text(question.message)}"
+    schema = encodable(plain_value(_answer_form(question.schema)))
+    try:
+        said = await context.session.elicit_form(encodable_text(message), schema, context.request_id)
+    except MCPError as error:
+        _LOG.warning("an MCP client did not answer a question of the server %r: %s", server, error)
+        return None
+    if said.action == "decline":
+        return QuestionDeclined("the person declined")
+    return _read_form_content(question.schema, said.content or {}) if said.action == "accept" else None
 
 
 async def ask_person(context: ServerRequestContext[Any, Any], request: ApprovalRequest) -> types.ElicitResult | None:

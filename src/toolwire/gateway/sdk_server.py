@@ -29,6 +29,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
+from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
@@ -77,6 +78,7 @@ class SdkServer(Server[None]):
         )
         self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
+        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._on_initialized)
 
     def create_initialization_options(
@@ -167,6 +169,12 @@ class SdkServer(Server[None]):
         return (self._parts.fingerprint(), revision), (resources, revision), (prompts, revision)
 
 
+async def _set_level(context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    """Keeps the least level of log messages that a client of the handshake protocols wants."""
+    connection_of(context).state[LEVEL_KEY] = params.level
+    return types.EmptyResult()
+
+
 async def _sendable_answer(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Middleware of the SDK: UTF-8 can encode each answer, and only failures of this server have our keys of `_meta`.
 
@@ -253,7 +261,14 @@ def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | Non
     if not is_object(tool.input_schema):
         _LOG.warning("the tool %r is not served: the root of its input schema has not the type 'object'", tool.name)
         return None
-    value = to_mcp(tool)
+    value, original = to_mcp(tool), tool.original
+    texts: dict[str, Any] = {"name": served}
+    if original is not None:
+        # The client has a prompt of its own, and reads the definition that the operator accepted.
+        bound = {one.name for one in tool.parameters} - {one.name for one in tool.visible_parameters}
+        texts |= {"title": original.title, "description": original.description or None}
+        texts |= {"input_schema": original.input_without(bound), "output_schema": original.output_schema}
     # Structured content of the handshake protocols is always an object.
-    output_schema = value.output_schema if is_modern or is_object(value.output_schema) else None
-    return value.model_copy(update={"name": served, "output_schema": output_schema})
+    output_schema = texts.get("output_schema", value.output_schema)
+    texts["output_schema"] = output_schema if is_modern or is_object(output_schema) else None
+    return value.model_copy(update=texts)

@@ -16,8 +16,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import output_schema_of
+from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
-from toolwire.gateway.elicitation import ask_person, decision_of, form_keys, shown_form
+from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result
@@ -87,12 +88,15 @@ class ServedCalls:
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
+        line = ClientLine(context, self._waiting)
         try:
-            return await self._answer(context, client, session, call, params, can_ask=can_ask)
+            with line.listening():
+                return await self._answer(context, client, session, call, params, can_ask=can_ask)
         except SlotRefused as refused:
             return refused.result
         finally:
             client.share_labels()
+            await line.flush()
 
     async def _answer(
         self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool
@@ -101,7 +105,7 @@ class ServedCalls:
         # Only a tool with a context can report progress. Events cost time.
         events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
         closed = set[str]()
-        is_asked = can_ask and _can_be_asked(context)
+        is_asked = can_ask and can_be_asked(context)
         try:
             with self._slots.hold():
                 turn = await self._turn(client, session, call, params, events, closed)
@@ -289,13 +293,6 @@ def _decider(client: Client) -> Decider:
 
 def _is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
-def _can_be_asked(context: Context) -> bool:
-    """True if the client shows forms. An empty capability means forms alone."""
-    capabilities = context.session.client_capabilities
-    asking = None if capabilities is None else capabilities.elicitation
-    return asking is not None and (asking.form is not None or asking.url is None)
 
 
 def _invalid_state(refused: DecisionRefused) -> MCPError:

@@ -31,6 +31,9 @@ GIVEN_NAME_CHARACTERS = 1_024
 BODY_BYTES = 4 * 1024 * 1024
 """Bytes of one message of a client, as in the SDKs of MCP: a picture of 3 MB in Base64."""
 
+RESULT_BYTES = 1_000_000
+"""Bytes of a result's text for a client: a file or a page of the web as a whole. A client cuts it for its model."""
+
 CONNECTIONS = 512
 """Open connections of a port: half of the 1,024 files that Linux lets a process open. Tools and stores need files too.
 """
@@ -73,6 +76,7 @@ class ServerLimitOptions(TypedDict, total=False):
     waiting: int
     share: float
     body_bytes: int
+    result_bytes: int
     connections: int
     head_s: float
     body_s: float
@@ -94,6 +98,8 @@ class ServerLimits:
             that one principal may have, or one address for clients that no token tells apart; above 0, and at most 1.
             At least one of each.
         body_bytes: Bytes of one message: of the body of an HTTP request, or of a line of stdin.
+        result_bytes: Bytes of a result's text. Beyond it a client gets a page, and reads on with `read_result`.
+            A registry with a `result_limit_bytes` of its own keeps it.
         connections: Open connections of a port, and requests under way. A port takes at most half of the files that
             the system lets this process open.
         head_s: Seconds for the head of a request, and for a body that is left over after its response.
@@ -112,6 +118,7 @@ class ServerLimits:
     waiting: int = WAITING
     share: float = SHARE
     body_bytes: int = BODY_BYTES
+    result_bytes: int = RESULT_BYTES
     connections: int = CONNECTIONS
     head_s: float = HEAD_S
     body_s: float = BODY_S

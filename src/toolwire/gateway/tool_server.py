@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
@@ -11,7 +12,9 @@ from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
+from toolwire.gateway.file_limits import FileLimits
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
@@ -106,10 +109,10 @@ class ToolServer:
         if mode not in get_args(Mode):
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
+        self._behind = self._tools
+        self._apply_file_limits(token_verifier)
         if mode == "code":
-            if isinstance(self._tools, Toolkit):
-                raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
-            self._tools = code_mode(self._tools)
+            self._tools = _code_front(self._tools)
         self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
@@ -174,6 +177,12 @@ class ToolServer:
             server = self._sdk_server()
         run_stdio(server, self._parts.slots, self._limits)
 
+    def _apply_file_limits(self, profiles: object) -> None:
+        """Adds the layer that applies the limits of a file to each call, if there may be such limits."""
+        of_client = profiles.limits_of if isinstance(profiles, ClientProfiles) else _no_limits
+        if isinstance(profiles, ClientProfiles) or self._behind.mcp.states:
+            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
+
     def _check_tokens(self) -> None:
         if self._token is not None and (self._verifier is not None or self._auth is not None):
             raise ConfigurationError("give token, or token_verifier with auth, not both")
@@ -197,7 +206,7 @@ class ToolServer:
         scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        upstreams = Upstreams(scope.catalogue.server_requests, requests)
+        upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
         clients = Clients(
             self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
         )
@@ -213,14 +222,35 @@ class ToolServer:
             lambda: 0 if profiles is None else profiles.revision,
         )
 
+    def _awaits_servers(self) -> bool:
+        return any(state.state != "on" for state in self._tools.mcp.states)
+
     @property
     def _access(self) -> Access:
         from toolwire.gateway.http.app import Access
+        from toolwire.gateway.http.probe_pages import health_routes
 
-        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
+        health = health_routes(lambda: self._behind.mcp.states, self._store)
+        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
-        return Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+        session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+        scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if scope.result_limit_bytes == RESULT_LIMIT_BYTES:
+            # The default is for a model. A client has limits of its own for that.
+            whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
+            session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return session
+
+
+def _no_limits(_: str) -> None:
+    """Returns no limits, for clients without profiles."""
+
+
+def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:
+    if isinstance(tools, Toolkit):
+        raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
+    return code_mode(tools)
 
 
 def _registry_of(tools: Iterable[object]) -> ToolRegistry:

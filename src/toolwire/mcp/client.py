@@ -10,6 +10,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
@@ -37,6 +38,8 @@ NAME_CHARACTERS = 32
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NUMBERS = itertools.count(1)
 _LOG = logging.getLogger("toolwire.registry")
+_HEARD: ContextVar[tuple[MCPClient, Connection] | None] = ContextVar("heard", default=None)
+"""The client whose watchers are called in this thread, and the connection that has the news."""
 
 
 class MCPClientBase(ABC):
@@ -116,12 +119,18 @@ class MCPClient(StatefulClientBase):
         """Use `stdio`, `http`, `sse` or `in_memory` instead."""
         super().__init__(name)
         self._open_server, self._limits, self._is_in_memory = open_server, limits, is_in_memory
+        self.connect_s = limits.connect_s
+        """Seconds of an attempt to connect."""
         self._key = f"mcp-{next(_NUMBERS)}"
         self._known: dict[str, McpTool] = {}
         self._watchers: list[Callable[[], None]] = []
         self._endpoint: Endpoint | None = None
         self.login_command = ""
         """The command that errors name if a login is missing. Empty for a server without a URL."""
+        self.protocol: str | None = None
+        """The only version of the protocol to speak, such as `2025-06-18`; None agrees on the newest. Set it before the
+        first use.
+        """
         self._offers = ServerOffers(name, lambda: self._connection)
 
     def __repr__(self) -> str:
@@ -261,17 +270,27 @@ class MCPClient(StatefulClientBase):
         return tools
 
     def watch_tools(self, changed: Callable[[], None]) -> None:
-        """Calls the function whenever the server's tools are others than before: after its notice, or a new connection.
+        """Calls the function when the tools are known, and whenever they are others than before.
 
-        It is called in a thread, one call at a time, and may use this client.
+        They are known after the first connection, and are others after the server's notice or a new connection. The
+        function is called in a thread, one call at a time, and may use this client.
         """
         self._watchers.append(changed)
 
-    def _tools_changed(self) -> None:
-        for changed in tuple(self._watchers):
-            try:
-                changed()
-            except Exception:  # noqa: BLE001 - the host's function: the connection goes on
+    def _tools_changed(self, connection: Connection) -> None:
+        # What is called reads the tools of this connection. After its end it must not make a new one.
+        before = _HEARD.set((self, connection))
+        try:
+            for changed in tuple(self._watchers):
+                self._call_watcher(changed, connection)
+        finally:
+            _HEARD.reset(before)
+
+    def _call_watcher(self, changed: Callable[[], None], connection: Connection) -> None:
+        try:
+            changed()
+        except Exception:  # noqa: BLE001 - the host's function: the connection goes on
+            if default_runtime().find(self._key) is connection:
                 _LOG.exception("the changed tools of the MCP server %r could not be taken over", self.name)
 
     def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
@@ -288,7 +307,9 @@ class MCPClient(StatefulClientBase):
             raise RegistrationError(
                 f"the MCP server {self.name!r} has no tool {name!r}: it has {', '.join(self._known) or 'none'}"
             )
-        return MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
+        function = MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
+        function.is_sanitised = self.offers.is_sanitised
+        return function
 
     def _send(
         self,
@@ -325,6 +346,14 @@ class MCPClient(StatefulClientBase):
         default_runtime().close_part(self._key)
         return Done()
 
+    def start(self) -> None:
+        """Begins to connect, and does not wait. It is tried for ever, with growing pauses of at most 30 seconds.
+
+        Raises:
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        _ = self._connection
+
     @property
     def is_connected(self) -> bool:
         """True if calls can be sent at once."""
@@ -332,7 +361,16 @@ class MCPClient(StatefulClientBase):
         return there is not None and there.is_connected
 
     @property
+    def reason(self) -> str:
+        """The reason why there was no connection at last. Empty before the first end of one."""
+        there = cast("Connection | None", default_runtime().find(self._key))
+        return "" if there is None else there.reason
+
+    @property
     def _connection(self) -> Connection:
+        heard = _HEARD.get()
+        if heard is not None and heard[0] is self:
+            return heard[1]
         return default_runtime().own(self._key, self._new_connection)
 
     def _new_connection(self) -> Connection:
@@ -343,8 +381,15 @@ class MCPClient(StatefulClientBase):
 
             log = ServerLog(self.name)
             opened = self._open_server(log)
-        told = self._offers
+        told, made = self._offers, list[Connection]()
         news = ServerNews(
-            tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
+            tools_changed=lambda: self._tools_changed(made[0]) if made else None,
+            offers_changed=told.tell_changed,
+            updated=told.tell_updated,
         )
-        return Connection(self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory)
+        made.append(
+            Connection(
+                self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory, protocol=self.protocol
+            )
+        )
+        return made[0]

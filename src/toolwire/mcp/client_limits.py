@@ -80,6 +80,9 @@ STABLE_S = 5.0
 BREAKER = 5
 """Attempts that fail one after the other before calls no longer wait for a connection."""
 
+LOGGED_ATTEMPTS = 10
+"""Attempts that fail one after the other, each with a line in the log. Later ones have one if their reason is new."""
+
 
 class McpLimitOptions(TypedDict, total=False):
     """The limits that `MCPClient` takes as keywords; see `ClientLimits`."""

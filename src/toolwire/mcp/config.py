@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from toolwire.mcp.client import MCPClient
 from toolwire.mcp.client_limits import McpLimitOptions
+from toolwire.mcp.config_files import servers_in
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
+from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
 from toolwire.vocabulary.errors import ConfigurationError
-
-TABLES = ("mcpServers", "servers")
-"""The keys under which files keep their servers. Most clients write the first, and VS Code the second."""
-
-PROFILES = "profiles"
-"""The key under which a file of a server keeps the profiles of its clients, beside the table of servers or alone."""
-_BESIDE = {PROFILES, "$schema"}
 
 MILLISECONDS_FROM = 1_000
 """A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
+
+PROTOCOLS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+"""The versions of the protocol that `protocol` of an entry may name, as the SDK speaks them."""
 
 Transport = Literal["stdio", "http", "sse"]
 _TRANSPORTS: Mapping[str, Transport] = {
@@ -33,9 +30,21 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": "stdio",
     "sse": "sse",
 }
+_OTHER_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(("serverUrl", "httpUrl"), "url"),
+    "startup_timeout_sec": "connectTimeout",
+    "tool_timeout_sec": "timeout",
+    "http_headers": "headers",
+    "enabled_tools": "includeTools",
+    "disabled_tools": "disabledTools",
+}
+"""Keys of Windsurf, of Gemini CLI and of Codex, and what they are called here."""
+
 _GRANTS = ("alwaysAllow", "autoApprove", "trust")
-_SILENT = ("description", "name", "title", "version", "gallery", "icon")
+_SILENT = ("dev", "description", "name", "title", "version", "gallery", "icon")
 """Keys that change nothing about how a server is used."""
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -70,6 +79,11 @@ class ConfiguredServer:
         entry: The entry as it stands in the configuration.
         enabled: The tools to offer, by name or pattern such as `read_*`; None offers all.
         disabled: The tools to leave out, by name or pattern.
+        is_required: True if a gateway is not ready without the server.
+        renames: Other names for its tools, by its own names.
+        descriptions: Other descriptions of its tools, by its own names.
+        defaults: Arguments of its tools that each call has. No model sees them, and no caller gives others.
+        limits: The limits of each of its tools, for all clients of a gateway together; None without any.
     """
 
     client: MCPClient
@@ -77,6 +91,11 @@ class ConfiguredServer:
     entry: Mapping[str, Any]
     enabled: tuple[str, ...] | None = None
     disabled: tuple[str, ...] = ()
+    is_required: bool = False
+    renames: Mapping[str, str] = field(default_factory=dict[str, str])
+    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    limits: CallLimits | None = None
 
 
 def read_servers(
@@ -93,9 +112,12 @@ def read_servers(
     table, key = servers_in(config, where)
     found: list[ConfiguredServer] = []
     problems: list[McpServerProblem] = []
-    for name, entry in table.items():
-        reading = _Entry(name, entry, f"{where}: {key}.{name}", os.environ if environ is None else environ)
-        server = reading.server()
+    taken = set[str]()
+    for written, entry in table.items():
+        name = usable_name(written)
+        reading = _Entry(name, entry, f"{where}: {key}.{written}", os.environ if environ is None else environ)
+        server = reading.server() if name not in taken else reading.refuse_name(written)
+        taken.add(name)
         if not isinstance(config, Mapping) and server is not None and server.client.login_command:
             server.client.login_command = f"toolwire mcp login {name} --config {shlex.quote(where)}"
         problems += reading.problems
@@ -104,37 +126,9 @@ def read_servers(
     return found, problems
 
 
-def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
-    """Returns the entries of the servers, and the key of their table. A file of profiles alone has no entries.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
-    """
-    read = content_of(config, where) if isinstance(config, str | Path) else config
-    content = cast("Mapping[str, object]", read if isinstance(read, Mapping) else {})
-    for key in TABLES:
-        table = content.get(key)
-        if isinstance(table, Mapping):
-            return cast("Mapping[str, Any]", table), key
-    # With another key, a misspelt table of servers would go unnoticed.
-    if PROFILES in content and content.keys() <= _BESIDE:
-        return {}, TABLES[0]
-    raise ConfigurationError(
-        f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
-    )
-
-
-def content_of(file: str | Path, where: str) -> object:
-    """Returns the content of a JSON or TOML file.
-
-    Raises:
-        ConfigurationError: It cannot be read.
-    """
-    try:
-        text = Path(file).read_text("utf-8")
-        return tomllib.loads(text) if str(file).endswith(".toml") else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+def usable_name(written: str) -> str:
+    """Returns the name of a server with `_` for what a name cannot have, such as blanks: `My Notes` is `My_Notes`."""
+    return _NOT_IN_NAMES.sub("_", written.strip()).strip("_") or written
 
 
 def fill_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
@@ -176,18 +170,42 @@ class _Entry:
         self._name, self._entry, self._place, self._environ = name, entry, place, environ
         self.problems: list[McpServerProblem] = []
 
+    def refuse_name(self, written: str) -> None:
+        """Notes that another server has the name already."""
+        self._report("", f"{written!r:.80} is named {self._name!r} here, as another server is: rename it", is_off=True)
+
     def server(self) -> ConfiguredServer | None:
         """Returns the server; None if it is disabled or cannot be used."""
         try:
             entry = self._table("", self._entry)
             if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
                 return None
-            return self._make_server(entry, dict(entry))
+            return self._make_server(self._translated(entry), dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
         except ConfigurationError as error:
             self._report("", str(error), is_off=True)
         return None
+
+    def _translated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the entry with the keys that it has here. Names of variables become texts with them."""
+        entry = dict(given)
+        for other, own in _OTHER_KEYS.items():
+            if other in entry and own in entry:
+                raise _Wrong(other, f"says the same as {own}: write one of them")
+            if other in entry:
+                entry[own] = entry.pop(other)
+        headers = {header: f"${{{name}}}" for header, name in self._table_of_texts(entry, "env_http_headers").items()}
+        if "bearer_token_env_var" in entry:
+            headers["Authorization"] = f"Bearer ${{{entry.pop('bearer_token_env_var')}}}"
+        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars")}
+        for key, more in (("headers", headers), ("env", variables)):
+            if more:
+                entry[key] = {**self._table(key, entry.get(key) or {}), **more}
+        return entry
+
+    def _table_of_texts(self, entry: dict[str, Any], key: str) -> dict[str, str]:
+        return {name: str(text) for name, text in self._table(key, entry.pop(key, None) or {}).items()}
 
     def _make_server(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
         for key in [key for key in _GRANTS if entry.pop(key, None)]:
@@ -196,6 +214,12 @@ class _Entry:
             entry.pop(key, None)
         transport = self._transport(entry)
         limits = self._limits(entry)
+        protocol, is_required = self._protocol(entry), self._flag(entry, "required")
+        is_sanitised = self._flag(entry, "sanitise")
+        call_limits = self._call_limits(entry)
+        renames, descriptions = self._renames(entry), self._pairs(entry, "describe")
+        given = self._table("defaults", entry.pop("defaults", {}))
+        defaults = {tool: self._table(f"defaults.{tool}", values) for tool, values in given.items()}
         enabled = self._texts(entry, "includeTools") if "includeTools" in entry else None
         disabled = (*self._texts(entry, "excludeTools"), *self._texts(entry, "disabledTools"))
         if transport == "stdio":
@@ -211,12 +235,27 @@ class _Entry:
             make = MCPClient.http if transport == "http" else MCPClient.sse
             url, headers = self._text(entry, "url"), self._pairs(entry, "headers")
             client = make(self._name, url, headers, self._auth(entry, url, headers), **limits)
+        if protocol is not None:
+            client.protocol = protocol
+        if is_sanitised:
+            client.offers.is_sanitised = True
         for key in entry:
             if "tool" in key.lower():
                 # It may be meant to take tools away, so the server must not be on without it.
                 raise _Wrong(key, "is not known: write includeTools, excludeTools or disabledTools")
             self._report(key, "is not known, and was not read")
-        return ConfiguredServer(client=client, place=self._place, entry=written, enabled=enabled, disabled=disabled)
+        return ConfiguredServer(
+            client=client,
+            place=self._place,
+            entry=written,
+            enabled=enabled,
+            disabled=disabled,
+            is_required=is_required,
+            renames=renames,
+            descriptions=descriptions,
+            defaults=defaults,
+            limits=call_limits,
+        )
 
     def _transport(self, entry: dict[str, Any]) -> Transport:
         given = {key: entry.pop(key) for key in ("type", "transport") if key in entry}
@@ -226,9 +265,6 @@ class _Entry:
         kinds: set[Transport] = {_TRANSPORTS[value] for value in given.values()}
         if len(kinds) > 1:
             raise _Wrong("transport", "differs from type: write one of them")
-        # Gemini CLI writes the URL of streamable HTTP under a key of its own.
-        if "httpUrl" in entry and "url" not in entry:
-            entry["url"] = entry.pop("httpUrl")
         by_key: Transport = "http" if "url" in entry and "command" not in entry else "stdio"
         transport = kinds.pop() if kinds else by_key
         needed, other = ("command", "url") if transport == "stdio" else ("url", "command")
@@ -283,13 +319,45 @@ class _Entry:
         return self._text(table, key) if table.get(key) is not None else table.pop(key, None)
 
     def _limits(self, entry: dict[str, Any]) -> McpLimitOptions:
-        if "timeout" not in entry:
-            return {}
-        value = entry.pop("timeout")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise _Wrong("timeout", f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
-        seconds = value / 1000 if value >= MILLISECONDS_FROM else float(value)
-        return {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
+        limits: McpLimitOptions = {}
+        if "timeout" in entry:
+            seconds = self._seconds(entry, "timeout")
+            limits |= {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
+        if "connectTimeout" in entry:
+            limits["connect_s"] = self._seconds(entry, "connectTimeout")
+        return limits
+
+    def _seconds(self, entry: dict[str, Any], key: str) -> float:
+        value = entry.pop(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise _Wrong(key, f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
+        return value / 1000 if value >= MILLISECONDS_FROM else float(value)
+
+    def _protocol(self, entry: dict[str, Any]) -> str | None:
+        given = entry.pop("protocol", None)
+        if given is not None and given not in PROTOCOLS:
+            raise _Wrong("protocol", f"{given!r:.80} is not known: write one of {', '.join(PROTOCOLS)}")
+        return given
+
+    def _call_limits(self, entry: dict[str, Any]) -> CallLimits | None:
+        try:
+            return read_call_limits(entry.pop("limits")) if "limits" in entry else None
+        except ValueError as error:
+            key, _, reason = str(error).partition(": ")
+            raise _Wrong(key, reason) from error
+
+    def _renames(self, entry: dict[str, Any]) -> dict[str, str]:
+        renames = self._pairs(entry, "rename")
+        for own, name in renames.items():
+            if not _TOOL_NAME.fullmatch(name):
+                raise _Wrong(f"rename.{own}", f"{name!r:.80} is not a name: write letters, digits, '_', '-' and '.'")
+        return renames
+
+    def _flag(self, entry: dict[str, Any], key: str) -> bool:
+        given = entry.pop(key, False)
+        if not isinstance(given, bool):
+            raise _Wrong(key, f"{given!r:.80}: write true or false")
+        return given
 
     def _text(self, entry: dict[str, Any], key: str) -> str:
         return self._fill_text(key, entry.pop(key))

@@ -19,10 +19,11 @@ import anyio
 from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation, LoggingMessageNotificationParams
 from mcp_types import Tool as McpTool
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.client_limits import BREAKER, OFFERS_S, ClientLimits
+from toolwire.mcp.client_limits import BREAKER, LOGGED_ATTEMPTS, OFFERS_S, ClientLimits
 from toolwire.mcp.client_requests import ServerRequest
 from toolwire.mcp.offered.list_changes import ServerNews
 from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
@@ -30,7 +31,9 @@ from toolwire.mcp.offered.subscriptions import Subscriptions
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.reconnecting import Attempts, note_error
 from toolwire.mcp.requesting import Requesting
+from toolwire.mcp.sending import LISTENER
 from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.transports.streams import offering
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotSent, ServerUnavailable
@@ -56,9 +59,14 @@ class Connection:
         news: ServerNews,
         *,
         is_in_memory: bool = False,
+        protocol: str | None = None,
     ) -> None:
-        """`news` has the functions that are called in other threads when the server's lists are others than before."""
+        """`news` has the functions that are called in other threads when the server's lists are others than before.
+
+        `protocol` is the only version to offer; None offers the newest.
+        """
         self._name, self._open, self._limits, self._log, self._news = name, open_server, limits, log, news
+        self._protocol, self._told_error = protocol, ""
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
         self._current: OpenConnection | None = None
@@ -87,7 +95,7 @@ class Connection:
         The result is the SDK's, a `ToolResult` of a request without one, or with a `context` the questions of the
         server as `InputRequired`.
         """
-        self._portal.start(partial(self._calls.call, asked, read, context), future)
+        self._portal.start(partial(self._calls.call, asked, read, context, LISTENER.get()), future)
 
     def list_offers(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
         """Returns a list of the server; empty if it has none of that kind.
@@ -144,7 +152,7 @@ class Connection:
     async def _keep(self) -> None:
         async with anyio.create_task_group() as opened:
             while not self._closing.is_set():
-                connection = self._current = OpenConnection(self._limits.call_limit, self._log, self._news)
+                connection = self._current = OpenConnection(self._name, self._limits.call_limit, self._log, self._news)
                 opened.start_soon(self._run, connection)
                 await connection.ended.wait()
                 self._note_end(connection)
@@ -153,7 +161,9 @@ class Connection:
 
     async def _run(self, connection: OpenConnection) -> None:
         try:
-            with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
+            limit = connection.opening
+            limit.deadline = anyio.current_time() + self._limits.connect_s
+            with limit:
                 async with self._open_client(connection) as client:
                     connection.tools = tuple(await list_entries(TOOLS, client, self._limits, self._log))
                     limit.deadline = math.inf
@@ -178,7 +188,8 @@ class Connection:
     async def _open_client(self, connection: OpenConnection) -> AsyncGenerator[Client]:
         info = Implementation(name="toolwire", version=version("toolwire"))
         async with Client(
-            self._open(connection.end),
+            offering(self._protocol, self._open(connection.end)),
+            mode="legacy" if self._protocol in HANDSHAKE_PROTOCOL_VERSIONS else self._protocol or "auto",
             cache=None,
             client_info=info,
             message_handler=connection.changes.take_message,
@@ -191,11 +202,14 @@ class Connection:
     async def _on_log_message(self, params: LoggingMessageNotificationParams) -> None:
         level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
         self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
+        sending = None if self._current is None else self._current.sending_of_message()
+        if sending is not None and sending.listener is not None:
+            sending.listener.tell_log(params.level, params.data, params.logger)
 
     async def _follow(self, connection: OpenConnection, client: Client) -> None:
-        """Announces the tools of this connection, and later each change of them."""
+        """Announces the tools of the first connection, and later each change of them."""
         while True:
-            if self._announced is not None and self._announced != connection.tools:
+            if self._announced != connection.tools:
                 await anyio.to_thread.run_sync(self._news.tools_changed, abandon_on_cancel=True)
             self._announced = connection.tools
             await connection.changes.next()
@@ -239,9 +253,13 @@ class Connection:
 
     def _note_end(self, connection: OpenConnection) -> None:
         self._attempts.note_end(connection)
-        if not self._closing.is_set():
-            what = "no connection was made" if connection.client is None else "the connection is lost"
-            self._log.warning(f"the MCP server {self._name!r}: {what}: {self._attempts.error}")
+        what = "no connection was made" if connection.client is None else "the connection is lost"
+        told = f"the MCP server {self._name!r}: {what}: {self._attempts.error}"
+        # A server that is down is tried for ever, and a log needs no line for each attempt.
+        is_new = self._attempts.failures <= LOGGED_ATTEMPTS or told != self._told_error
+        if not self._closing.is_set() and is_new:
+            self._told_error = told
+            self._log.warning(told)
         self._notify()
 
     async def _close(self) -> None:
@@ -250,6 +268,8 @@ class Connection:
         if connection is not None:
             connection.ended.set()
             connection.is_idle.set()
+            if connection.client is None:
+                connection.opening.cancel()
         self._attempts.hurry()
         self._notify()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -22,12 +23,16 @@ from toolwire.vocabulary.errors import ToolwireError
 class OpenConnection:
     """One connection. Its fields are used on the loop of its owner alone."""
 
-    def __init__(self, call_limit: int, log: ServerLog, news: ServerNews) -> None:
+    def __init__(self, server: str, call_limit: int, log: ServerLog, news: ServerNews) -> None:
+        """`server` is its name."""
+        self._server = server
         self.client: Client | None = None
         self.tools: tuple[McpTool, ...] = ()
         self.offers: dict[OfferKind, tuple[Any, ...]] = {}
         """The other lists that were read and have not changed since."""
         self.since = 0.0
+        self.opening = anyio.CancelScope()
+        """Ends the attempt to connect."""
         self.changes = ListChanges(news)
         self.error = ""
         self.is_refused = False
@@ -50,7 +55,7 @@ class OpenConnection:
 
     async def answer_question(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
         """Answers a request of the handshake revisions, by which a server asks while a call waits."""
-        sending, log = self._asking(), self._log
+        sending, log = self.sending_of_message(), self._log
         if sending is None:
             log.warning(f"its question was declined: {len(self.under_way)} calls are under way, and it names none")
             return DECLINED
@@ -63,6 +68,9 @@ class OpenConnection:
             return DECLINED
         try:
             with sending.asking():
+                if sending.listener is not None and sending.listener.can_ask:
+                    said = await asyncio.wrap_future(sending.listener.ask(self._server, question))
+                    return ElicitResult(action="cancel") if said is None else answer_of(said)
                 ask = partial(sending.ask, question)
                 answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._threads)
             return answer_of(answer)
@@ -72,8 +80,11 @@ class OpenConnection:
         except Interrupted:
             return ElicitResult(action="cancel")
 
-    def _asking(self) -> Sending | None:
-        """Returns the call whose server asks: that of the stream which brought the question, or the only one."""
+    def sending_of_message(self) -> Sending | None:
+        """Returns the call to which the server's message belongs: that of the stream which brought it, or the only one.
+
+        None if it cannot be told. It is never given to the client of another call.
+        """
         sending = SENDING.get()
         if sending in self.under_way:
             return sending

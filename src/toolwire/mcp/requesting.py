@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
 from toolwire.mcp.client_requests import ServerRequest
 from toolwire.mcp.open_connection import OpenConnection
-from toolwire.mcp.sending import SENDING, Sending
+from toolwire.mcp.sending import SENDING, Listener, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
 from toolwire.mcp.transports.http import fate_of
@@ -50,7 +50,13 @@ class Requesting:
         self._is_in_memory = is_in_memory
         self._under_way = 0
 
-    async def call(self, asked: ServerRequest, read: Callable[[Any], T], context: CallContext | None) -> T:
+    async def call(
+        self,
+        asked: ServerRequest,
+        read: Callable[[Any], T],
+        context: CallContext | None,
+        listener: Listener | None = None,
+    ) -> T:
         """Sends a request, and again with answers as often as the server needs input. Returns `read(result)`."""
         if self._under_way >= self._limits.call_limit:
             return read(_too_many(self._name, self._limits.call_limit))
@@ -59,7 +65,7 @@ class Requesting:
             round_trip = round_trip_of(context, self._log)
             while True:
                 answer = await self._send_until_answered(
-                    ServerRequest(round_trip.request(asked.request), asked.answer), context
+                    ServerRequest(round_trip.request(asked.request), asked.answer), context, listener
                 )
                 if isinstance(answer, InputRequiredResult):
                     answer = next_round_trip(answer, round_trip, self._log, can_ask=context is not None)
@@ -71,12 +77,16 @@ class Requesting:
         finally:
             self._under_way -= 1
 
-    async def _send_until_answered(self, asked: ServerRequest, context: CallContext | None) -> Any:
+    async def _send_until_answered(
+        self, asked: ServerRequest, context: CallContext | None, listener: Listener | None
+    ) -> Any:
         if self._owner.is_broken:
             # A call that waits already goes on waiting: it may come to its end before its time is over.
             raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._owner.reason}")
         sending = Sending(
-            self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
+            self._limits,
+            None if context is None else lambda question: context.ask(question.message, question.schema),
+            listener,
         )
         with sending.scope:
             while True:
@@ -97,8 +107,10 @@ class Requesting:
         sending.is_sent = self._is_in_memory
         connection.under_way.add(sending)
 
-        async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+        async def renew(progress: float, total: float | None, message: str | None) -> None:
             sending.renew()
+            if sending.listener is not None:
+                sending.listener.tell_progress(progress, total, message)
 
         try:
             return await connection.client.session.send_request(asked.request, asked.answer, progress_callback=renew)

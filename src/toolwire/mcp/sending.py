@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
@@ -17,12 +18,33 @@ Ask = Callable[[Question], Any]
 """Asks the person of one call, and blocks until the answer."""
 
 
+class Listener(Protocol):
+    """The client of a gateway, which hears of a call while it runs. Any thread may call it; nothing here blocks."""
+
+    def tell_progress(self, done: float, total: float | None, message: str | None) -> None: ...
+
+    def tell_log(self, level: str, data: Any, logger: str | None) -> None: ...
+
+    @property
+    def can_ask(self) -> bool:
+        """True if it has a person, who can be asked while the call waits."""
+        ...
+
+    def ask(self, server: str, question: Question) -> Future[Any]:
+        """Asks the person. The future gives the answer, or None if no answer can come."""
+        ...
+
+
+LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+"""The client for which the calls of the current task are made; None for any other caller."""
+
+
 class Sending:
     """One call, from its start to its answer. Its time stands still while a person is asked."""
 
-    def __init__(self, limits: ClientLimits, ask: Ask | None) -> None:
-        """`ask` is None for a call without a person."""
-        self.ask = ask
+    def __init__(self, limits: ClientLimits, ask: Ask | None, listener: Listener | None = None) -> None:
+        """`ask` is None for a call without a person, and `listener` for one whose caller hears of nothing."""
+        self.ask, self.listener = ask, listener
         self.is_sent = False
         """True from the moment at which the request may have reached the server."""
         self.questions = 0

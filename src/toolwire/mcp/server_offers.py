@@ -59,6 +59,8 @@ class ServerOffers:
     def __init__(self, server: str, connection: Callable[[], Connection]) -> None:
         self.server = server
         """The name of the server."""
+        self.is_sanitised = False
+        """True if clients behind a gateway get this server's texts as toolwire's own prompts have them."""
         self._connection = connection
         self._changed: list[Callable[[frozenset[OfferKind]], None]] = []
         self._updated: list[Callable[[str], None]] = []

@@ -6,6 +6,7 @@ A form is a stranger's schema. It must be flat and small, or it is declined.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -37,6 +38,12 @@ _FIELD_KEYS = {
     *("type", "title", "description", "default", "format", "enum", "enumNames", "oneOf", "pattern", "items"),
     *("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "uniqueItems"),
 }
+_SECRET = re.compile(
+    r"pass[\s_-]?(?:word|phrase|code)|passwd|secret|api[\s_-]?key|private[\s_-]?key|access[\s_-]?key|credential"
+    r"|(?:access|auth|bearer|refresh|api|session)[\s_-]?token|\b(?:otp|cvv|cvc|pin)\b",
+    re.IGNORECASE,
+)
+"""Names of secrets, as forms write them."""
 _CHOICE_KEYS = {"const", "title", "description"}
 _TYPES = {"string", "number", "integer", "boolean", "array"}
 
@@ -69,8 +76,16 @@ def _form(params: ElicitRequestFormParams) -> Question:
     for name, field in cast("dict[str, Any]", fields).items():
         if not _is_simple(field):
             raise DefinitionError(f"the field {name!r:.80} of its form is not simple")
+        if _asks_for_secret(name, field):
+            raise DefinitionError(f"the field {name!r:.80} of its form asks for a secret, which no form may do")
     check_schema(schema, "the form")
     return Question(message if message.strip() else "The server asks for these values.", schema)
+
+
+def _asks_for_secret(name: str, field: Any) -> bool:
+    """True if the name or a text of a field looks as if a secret belongs into it. MCP forbids such forms."""
+    texts = [name, *(field[key] for key in ("title", "description") if isinstance(field.get(key), str))]
+    return any(_SECRET.search(text) for text in texts)
 
 
 def _is_simple(field: Any) -> bool:

@@ -44,6 +44,12 @@ class MCPToolFunction:
         """The server's definition of the tool, as the SDK has it."""
         self.wrap_tool_result = wrap_tool_result
         """True if calls give a `ToolResponse`, False for the SDK's `CallToolResult`."""
+        self.called: str | None = None
+        """Another name for it in registries, after the server's; None is the server's own."""
+        self.description: str | None = None
+        """Another description for models; None is the server's own."""
+        self.is_sanitised = False
+        """True if clients behind a gateway get the texts of toolwire's own prompts, and not the server's."""
         self._send = send
         self._tool: Tool | None = None
 
@@ -83,8 +89,13 @@ class MCPToolFunction:
         if not self.wrap_tool_result:
             # The server promises its structured content, and the data are the whole `CallToolResult`.
             value.pop("outputSchema", None)
-        tool = from_mcp({**value, "name": f"{self.server}/{self.name}"}, call)
+        if self.description is not None:
+            value["description"] = self.description
+        tool = from_mcp({**value, "name": f"{self.server}/{self.called or self.name}"}, call)
         tool.asker = self.server
+        if self.is_sanitised:
+            # All readers get the texts that are safe in a prompt.
+            tool.original = None
         return tool
 
 

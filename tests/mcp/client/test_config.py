@@ -78,7 +78,7 @@ def test_a_bad_server_is_off_with_its_reason_and_the_others_are_on(
     path = tmp_path / "mcp.json"
     entries = {
         "good": remote,
-        "bad name": NPX,
+        "9lives": NPX,
         "gone": {"command": "/nonexistent/server"},
         "token": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}},
         "choice": {**remote, "includeTools": ["add", "fly"]},
@@ -147,6 +147,9 @@ def test_variables_are_filled_in_once(text: str, value: str, monkeypatch: pytest
         ({"type": "http", "command": "npx"}, "mcpServers.fs.url: is missing: a server with http needs it"),
         ({"command": "npx", "url": "https://example.com"}, "fs.url: does not belong to a server with stdio"),
         ({"type": "http", "url": "https://example.com", "command": "x"}, "fs.command: does not belong"),
+        ({**NPX, "protocol": "1.0"}, "mcpServers.fs.protocol: '1.0' is not known: write one of 2024-11-05, "),
+        ({**NPX, "required": "yes"}, "mcpServers.fs.required: 'yes': write true or false"),
+        ({**NPX, "connectTimeout": 0}, "mcpServers.fs.connectTimeout: 0 is not a time: write seconds, or"),
         ({"type": "pigeon", "url": "https://example.com"}, "fs.type: 'pigeon' is not a transport: write stdio, http"),
         ({"type": "sse", "transport": "http", "url": "https://example.com"}, "fs.transport: differs from type"),
         ({"url": "example.com"}, "write a URL with https:// or http://"),

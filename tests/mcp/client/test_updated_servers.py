@@ -144,7 +144,7 @@ def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) ->
     assert (ended.code, pins.read_bytes()) == (1, before)
 
 
-@pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disabled_tools", True), ("colour", False)])
+@pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disable_tools", True), ("colour", False)])
 def test_a_misspelt_key_that_may_take_tools_away_turns_the_server_off(key: str, is_off: bool, tmp_path: Path) -> None:
     found, problems = read_servers({"mcpServers": {"a": local(tmp_path / "record", **{key: ["die"]})}})
     assert (not found, [problem.is_off for problem in problems]) == (is_off, [is_off])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 import toolwire
+from toolwire.cli.client_config import Client, ServedAt, client_config, client_file
 from toolwire.cli.commands.policy_command import POLICY_FILE, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
@@ -25,6 +27,9 @@ from toolwire.cli.stores import StoreOption, open_store
 
 NO_STORE = "none"
 """The value of --store for a server without one."""
+
+START_WAIT_S = 0.5
+"""Seconds to wait for the servers of --config. A client that lists tools once, at its start, has the quick ones."""
 
 SERVED = toolwire.Retention(runs_days=30, log_days=365, results_days=7)
 """What a store keeps that this command made.
@@ -41,13 +46,18 @@ Examples:
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
   toolwire serve --tools tools.py --store none
+  toolwire serve --config mcp.json --print-config vscode
 
 Without --http, the client is the process that started this one: it talks by
-standard input and output. With --http, clients connect to /mcp.
+standard input and output. With --http, clients connect to /mcp. The server
+ends when its client leaves, or at SIGTERM.
 
 --config serves the tools of other MCP servers: of each server in the table
 mcpServers of a JSON or TOML file, which may hold profiles alone. All clients share one process a server.
-A server that cannot be used is left out, with a warning that says why. The
+The server answers at once: a server of the file that is not there yet, or is
+down, comes with its tools later, and clients hear of it. One with "required"
+ends the command with exit code 3 if it is not there after its connectTimeout,
+30 seconds by default. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
 client has a token of its own, and sees only the tools of its profile. Clients
@@ -99,15 +109,17 @@ def serve(
     policy: PolicyOption = None,
     store: StoreOption = None,
     retention: RetentionOption = None,
+    print_config: Annotated[
+        Client | None,
+        typer.Option("--print-config", metavar="CLIENT", help="Print the lines for a client, and serve nothing."),
+    ] = None,
 ) -> None:
-    """Serve tools to MCP clients.
-
-    The server ends when its client leaves, or at SIGTERM.
-    """
+    """Serve tools to MCP clients."""
     output: Output = context.obj
+    if print_config is not None:
+        raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
-    token = _token(token_env, http)
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
@@ -120,12 +132,67 @@ def serve(
             registry,
             name or source,
             mode=mode,
+            version=toolwire.__version__,
             store=opened,
-            token=token,
+            token=_token(token_env, http),
             token_verifier=profiles,
             hosts=allow_host or (),
         )
-        _run_server(server, host, http, output)
+        _run_server(server, registry, host, http, output)
+
+
+def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> None:
+    """Ends the process if a required server did not come in its time. The server is up meanwhile."""
+    missing = registry.mcp.wait_for_required()
+    for state in missing:
+        output.say(f"toolwire: the required server {state.server!r} is not there: {state.reason or 'no answer'}")
+    if missing:
+        # The processes of the other servers end with their connections; the thread of stdin cannot be woken.
+        registry.close()
+        os._exit(ExitCode.UNUSABLE_TOOLS)
+
+
+_PATHS = ("tools", "config", "openapi", "pins", "policy")
+"""Options whose values are files, which a client finds by their absolute paths alone."""
+
+
+def _print_config(context: typer.Context, client: Client, output: Output) -> typer.Exit:
+    """Prints the lines by which the client starts this command, or connects to its port. Returns the command's end."""
+    given = context.params
+    files = [*(given["tools"] or ()), given["config"], given["openapi"]]
+    if not any(files):
+        raise Stop(ExitCode.WRONG_USAGE, "there is nothing to serve", hint="Give --tools FILE or --config FILE.")
+    name = _usable_name(given["name"] or Path(next(filter(None, files))).stem)
+    if given["http"] == 0:
+        raise Stop(ExitCode.WRONG_USAGE, "--http 0 is another port each time", hint="Give --http PORT.")
+    if given["http"] is not None:
+        url = f"http://{given['host']}:{given['http']}/mcp"
+        served = ServedAt(name=name, url=url, token_variable=given["token_env"])
+    else:
+        served = ServedAt(name=name, command=["toolwire", "serve", *_options(context)])
+    output.say(f"These lines go into {client_file(client)}:")
+    output.result(client_config(client, served))
+    return typer.Exit()
+
+
+def _usable_name(text: str) -> str:
+    """Returns a name that all clients take: of ASCII letters, digits, `_` and `-`."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", text).strip("_") or "toolwire"
+
+
+def _options(context: typer.Context) -> list[str]:
+    """Returns the options that were given, with absolute paths of files."""
+    found: list[str] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name == "print_config" or source is None or source.name != "COMMANDLINE":
+            continue
+        value: Any = context.params[option.name or ""]
+        for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            text = str(one)
+            is_file = option.name in _PATHS and Path(text).exists()
+            found += [option.opts[0], str(Path(text).resolve()) if is_file else text]
+    return found
 
 
 def _open_store(
@@ -168,7 +235,10 @@ def _say_what_is_old(store: toolwire.Store, named: str | None, output: Output) -
     )
 
 
-def _run_server(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
+def _run_server(
+    server: toolwire.ToolServer, registry: toolwire.ToolRegistry, host: str, http: int | None, output: Output
+) -> None:
+    threading.Thread(target=_end_without_required, args=(registry, output), daemon=True).start()
     if http is None:
         output.give_back()
         server.run_stdio()
@@ -191,11 +261,16 @@ def _tools_of(
     if openapi is not None:
         add_operations(registry, openapi)
     if config is not None:
-        is_whole = add_servers(registry, config, pins)
-        if not len(registry) and not is_whole:
+        is_whole = add_servers(registry, config, pins, START_WAIT_S)
+        is_empty = not len(registry) and not registry.mcp.states
+        if is_empty and not is_whole:
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
-        if not len(registry) and has_profiles:
+        if is_empty and has_profiles:
             raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
+        if is_empty:
+            raise Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
+    # A client reads on with it in a result that is longer than the server's limit.
+    registry.configure(result_pages=True)
     return registry, Path(next(filter(None, [*tools, config, openapi]), "")).stem
 
 

@@ -5,14 +5,18 @@ Models may then read less than the schema that checks arguments: checks use the 
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.texts.cuts import fit_text
 from toolwire.vocabulary.texts.invisible import visible_text
+
+_LOG = logging.getLogger("toolwire.tools")
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
 """Maximum size in bytes of an outside tool's description, and of all texts of its parameters, about 500 tokens each."""
@@ -52,6 +56,54 @@ def clean_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
                 "part of the prompt: rename it"
             )
     return _SchemaCleaner().node(schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """A definition as its outside author wrote it, without invisible characters.
+
+    It is for a client with a prompt of its own. toolwire's own prompts have the texts of `clean_text`.
+    """
+
+    title: str | None
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+
+    def input_without(self, names: Collection[str]) -> dict[str, Any]:
+        """Returns the input schema without these parameters, which the host fills in."""
+        schema = dict(self.input_schema)
+        if names:
+            properties: Mapping[str, Any] = schema.get("properties") or {}
+            schema["properties"] = {name: value for name, value in properties.items() if name not in names}
+            schema["required"] = [name for name in schema.get("required") or () if name not in names]
+        return schema
+
+
+def original_of(
+    label: str,
+    title: Any,
+    description: Any,
+    input_schema: Mapping[str, Any],
+    output_schema: Mapping[str, Any] | None,
+) -> Original:
+    """Returns a definition without its invisible characters. A warning in the log says so if it had any."""
+    written = [title if isinstance(title, str) else None, description if isinstance(description, str) else ""]
+    given: list[Any] = [*written, input_schema, output_schema]
+    seen = visible_value(given)
+    if given != seen:
+        _LOG.warning("%s: invisible characters were removed from its texts", label)
+    return Original(title=seen[0], description=seen[1], input_schema=seen[2], output_schema=seen[3])
+
+
+def visible_value(value: Any) -> Any:
+    """Returns a value of JSON whose texts have no invisible characters."""
+    if isinstance(value, str):
+        return visible_text(value)
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[Any, Any]", value)
+        return {visible_value(key): visible_value(item) for key, item in fields.items()}
+    return [visible_value(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 class _SchemaCleaner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,8 @@ class Access:
     auth: AuthSettings | None
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
+    health: Sequence[BaseRoute]
+    """The pages for probes."""
 
 
 class OneToken:
@@ -86,7 +88,9 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
             authorization_servers=[access.auth.issuer_url],
             scopes_supported=access.auth.required_scopes,
         )
-    return Starlette(routes=[Route(PATH, endpoint=endpoint), *routes], middleware=middleware, lifespan=lifespan)
+    return Starlette(
+        routes=[Route(PATH, endpoint=endpoint), *routes, *access.health], middleware=middleware, lifespan=lifespan
+    )
 
 
 def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBackend:

@@ -12,7 +12,6 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.texts.outside_texts import clean_text
 from toolwire.gateway.clients import Clients, connection_of, owner_of
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.server_limits import STREAMS, ServerLimits
@@ -25,6 +24,7 @@ from toolwire.mcp.values.call_results import FAILURE_META, failure_of
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.invisible import visible_text
 
 Context = ServerRequestContext[Any, Any]
 
@@ -187,4 +187,4 @@ def _error(result: ToolResult, named: Mapping[str, str], *, is_modern: bool) -> 
     code, own = types.INTERNAL_ERROR, result.metadata.get(SERVER_ERROR)
     if own in (types.INVALID_PARAMS, RESOURCE_NOT_FOUND):
         code = types.INVALID_PARAMS if is_modern else own
-    return MCPError(code, clean_text(result.error or ""), data={**named, FAILURE_META: failure_of(result)})
+    return MCPError(code, visible_text(result.error or ""), data={**named, FAILURE_META: failure_of(result)})

@@ -26,6 +26,7 @@ from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKin
 from toolwire.mcp.server_offers import CAPABILITY, GET, READ, Capability, ServerOffers
 from toolwire.session.session import Session
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.texts.invisible import visible_text
 
 _LOG = logging.getLogger("toolwire.gateway")
 
@@ -46,9 +47,12 @@ class Target:
 class Upstreams:
     """The servers whose resources, prompts and completion are passed on. They come and go with the tools."""
 
-    def __init__(self, beside: Catalogue, toolkit: Toolkit) -> None:
-        """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made."""
-        self.toolkit = toolkit
+    def __init__(self, beside: Catalogue, toolkit: Toolkit, awaits_servers: Callable[[], bool]) -> None:
+        """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made.
+
+        `awaits_servers` returns True while a server may still come.
+        """
+        self.toolkit, self._awaits_servers = toolkit, awaits_servers
         self._server_requests = beside
         self._servers: dict[str, ServerOffers] = {}
         self._updated: list[Updated] = []
@@ -71,8 +75,13 @@ class Upstreams:
         self._note_changes(frozenset((RESOURCES, TEMPLATES, PROMPTS)))
 
     def serves(self, capability: Capability) -> bool:
-        """True if one of the servers has the capability, and its requests can be passed on."""
+        """True if one of the servers has the capability, and its requests can be passed on, or if one may come later.
+
+        Clients of the handshake protocols ask for the capabilities once.
+        """
         self.follow()
+        if self._awaits_servers():
+            return True
         method = next(one for one, needed in CAPABILITY.items() if needed == capability)
         return any(
             server.serves(capability)
@@ -116,7 +125,7 @@ class Upstreams:
                 if name is None:
                     _LOG.warning("a prompt of %r is off: its name cannot be used: %.200a", server.server, one.name)
                     continue
-                told = served_prompt(server.server, one, name)
+                told = served_prompt(server, one, name)
                 if told is not None and found.setdefault(name, told) is not told:
                     _LOG.warning("the prompt %r of %r is not served: %r is taken", one.name, server.server, name)
         return list(found.values())
@@ -228,19 +237,21 @@ def served_resource(server: ServerOffers, offer: Any, field: str) -> Any:
     uri = f"{_prefix(server)}{getattr(offer, field)}"
     if not _can_be_served(server.server, offer, uri):
         return None
-    return offer.model_copy(update={"name": clean_text(offer.name), **_offer_texts(offer), field: uri})
+    shown = _shown_text(server)
+    return offer.model_copy(update={"name": shown(offer.name), **_offer_texts(offer, shown), field: uri})
 
 
-def served_prompt(server: str, prompt: types.Prompt, name: str) -> types.Prompt | None:
+def served_prompt(server: ServerOffers, prompt: types.Prompt, name: str) -> types.Prompt | None:
     """Returns a prompt with its served name; None for one that cannot be shown. A warning says why."""
     arguments = prompt.arguments or []
-    if not _can_be_served(server, prompt, "".join(one.name for one in arguments)):
+    if not _can_be_served(server.server, prompt, "".join(one.name for one in arguments)):
         return None
     if any(len(one.name) > NAME_LIMIT for one in arguments):
-        _LOG.warning("the prompt %r of %r is off: an argument has a name that is too long", prompt.name, server)
+        _LOG.warning("the prompt %r of %r is off: an argument has a name that is too long", prompt.name, server.server)
         return None
-    told = [one.model_copy(update=_offer_texts(one)) for one in arguments]
-    return prompt.model_copy(update={"name": name, **_offer_texts(prompt), "arguments": told or None})
+    shown = _shown_text(server)
+    told = [one.model_copy(update=_offer_texts(one, shown)) for one in arguments]
+    return prompt.model_copy(update={"name": name, **_offer_texts(prompt, shown), "arguments": told or None})
 
 
 def _can_be_served(server: str, offer: Any, words: str) -> bool:
@@ -253,9 +264,17 @@ def _can_be_served(server: str, offer: Any, words: str) -> bool:
     return False
 
 
-def _offer_texts(offer: Any) -> dict[str, str | None]:
+def _shown_text(server: ServerOffers) -> Callable[[str], str]:
+    """Returns the function that makes a text of the server one for clients.
+
+    A client has a prompt of its own. Invisible characters are always removed.
+    """
+    return clean_text if server.is_sanitised else visible_text
+
+
+def _offer_texts(offer: Any, shown: Callable[[str], str]) -> dict[str, str | None]:
     texts = {"title": offer.title, "description": offer.description}
-    return {key: None if text is None else clean_text(text) for key, text in texts.items()}
+    return {key: None if text is None else shown(text) for key, text in texts.items()}
 
 
 def _check_length(what: str, text: str, limit: int) -> None:

@@ -17,6 +17,7 @@ from mcp.server import MCPServer, Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolwire.mcp.answer_mending import AnswerMender
@@ -119,6 +120,46 @@ async def watch_transport(
     async with transport as (reading, writing):
         mended = AnswerMender(log)
         yield ReadStream(reading, ended, mended), WriteStream(writing, mended)
+
+
+class _OfferStream:
+    """A write stream that offers one version of the protocol in the handshake."""
+
+    def __init__(self, inner: Any, version: str) -> None:
+        self._inner, self._version = inner, version
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Sends a message."""
+        message = item.message
+        if isinstance(message, JSONRPCRequest) and message.method == "initialize":
+            (message.params or {})["protocolVersion"] = self._version
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Closes the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def offering(version: str | None, server: Any) -> Any:
+    """Returns the server, to which the handshake offers that version. The SDK offers the newest one.
+
+    None, and a version without a handshake, leave it as it is.
+    """
+    return server if version not in HANDSHAKE_PROTOCOL_VERSIONS else _offering(version, server)
+
+
+@asynccontextmanager
+async def _offering(
+    version: str, transport: AbstractAsyncContextManager[tuple[Any, Any]]
+) -> AsyncGenerator[tuple[Any, Any]]:
+    async with transport as (reading, writing):
+        yield reading, _OfferStream(writing, version)
 
 
 def opener_of(server: object) -> Callable[[], Any]:

@@ -1,0 +1,143 @@
+"""What a client hears of its call while a server behind works on it: progress and log messages, in their order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+from collections.abc import Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, cast
+
+from mcp.server.connection import allowed_log_levels
+from mcp.server.context import ServerRequestContext
+from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolwire.definition.texts.outside_texts import visible_value
+from toolwire.gateway.clients import connection_of, owner_of
+from toolwire.gateway.elicitation import ask_for_server, can_be_asked
+from toolwire.gateway.slots import SlotRefused, Slots
+from toolwire.mcp.sending import LISTENER
+from toolwire.vocabulary.questions import Question
+from toolwire.vocabulary.texts.invisible import visible_text
+
+Context = ServerRequestContext[Any, Any]
+
+LOG_LEVELS: tuple[LoggingLevel, ...] = (
+    *("debug", "info", "notice", "warning"),
+    *("error", "critical", "alert", "emergency"),
+)
+"""The levels of log messages, from the least severe."""
+
+MESSAGES = 100
+"""Log messages of one call that wait for a slow client. Further ones are left out: the server's log has them too."""
+
+LEVEL_KEY = "toolwire.log_level"
+"""The key in a connection's state under which the level is that a client of the handshake protocols asked for."""
+
+_LOG = logging.getLogger("toolwire.gateway")
+
+
+class ClientLine:
+    """The client of one call. The messages are sent by one task, which begins with the first of them."""
+
+    def __init__(self, context: Context, forms: Slots) -> None:
+        """`forms` are the places of calls that wait for the answer to a form."""
+        self._forms = forms
+        self._context, self._loop = context, asyncio.get_running_loop()
+        self._waiting = deque[tuple[str, Any, str | None]]()
+        self._progress: tuple[float, float | None, str | None] | None = None
+        self._last = -math.inf
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Makes this client the one that hears of the calls in the block."""
+        before = LISTENER.set(self)
+        try:
+            yield
+        finally:
+            LISTENER.reset(before)
+
+    def tell_progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Tells of progress. Of several that wait, the last one is sent."""
+        self._in_loop(lambda: self._set_progress(done, total, message))
+
+    def tell_log(self, level: str, data: Any, logger: str | None) -> None:
+        """Passes a log message on."""
+        self._in_loop(lambda: self._add_message(level, data, logger))
+
+    @property
+    def can_ask(self) -> bool:
+        """True if the client shows forms while its call waits, as in the handshake protocols."""
+        return self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS and can_be_asked(self._context)
+
+    def ask(self, server: str, question: Question) -> Future[Any]:
+        """Asks the client's person for a server behind this one. See `ask_for_server`."""
+        return asyncio.run_coroutine_threadsafe(self._ask(server, question), self._loop)
+
+    async def _ask(self, server: str, question: Question) -> Any:
+        try:
+            with self._forms.hold(owner_of(self._context.request)):
+                return await ask_for_server(self._context, server, question)
+        except SlotRefused as refused:
+            _LOG.warning("the person of an MCP client is not asked: %s", refused)
+            return None
+
+    async def flush(self) -> None:
+        """Returns once all messages are sent. The result must not come before them."""
+        if self._task is not None:
+            await self._task
+
+    def _in_loop(self, action: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(action)
+        except RuntimeError:
+            # The server has ended.
+            _LOG.debug("a message of a server came after the end of the loop")
+
+    def _set_progress(self, done: float, total: float | None, message: str | None) -> None:
+        # The protocol demands that progress grows, and JSON has no infinity.
+        if not self._last < done < math.inf:
+            return
+        self._last = done
+        self._progress = (done, total if total is None or math.isfinite(total) else None, message)
+        self._send_soon()
+
+    def _add_message(self, level: str, data: Any, logger: str | None) -> None:
+        if len(self._waiting) < MESSAGES and self._wants(level):
+            self._waiting.append((level, data, logger))
+            self._send_soon()
+
+    def _wants(self, level: str) -> bool:
+        """True if the client asked for messages of that level: in its request, or once in an older protocol."""
+        version = self._context.protocol_version
+        if level not in allowed_log_levels(version, cast("Any", self._context.meta)):
+            return False
+        least: Any = connection_of(self._context).state.get(LEVEL_KEY, "info")
+        return version in MODERN_PROTOCOL_VERSIONS or LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
+
+    def _send_soon(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = self._loop.create_task(self._send())
+
+    async def _send(self) -> None:
+        session = self._context.session
+        try:
+            while self._waiting or self._progress is not None:
+                progress, self._progress = self._progress, None
+                if progress is not None:
+                    done, total, message = progress
+                    await session.report_progress(done, total, visible_text(message or "") or None)
+                while self._waiting:
+                    level, data, logger = self._waiting.popleft()
+                    params = LoggingMessageNotificationParams(
+                        level=cast("LoggingLevel", level), data=visible_value(data), logger=logger
+                    )
+                    message = LoggingMessageNotification(params=params)
+                    await session.send_notification(message, related_request_id=self._context.request_id)
+        except Exception:  # noqa: BLE001 - the client is gone; its call ends by itself
+            _LOG.debug("a client did not take the messages of its call", exc_info=True)

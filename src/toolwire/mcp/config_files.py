@@ -1,0 +1,77 @@
+"""The files in which MCP clients keep their servers: JSON with comments, or TOML, with a table of servers."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from toolwire.vocabulary.errors import ConfigurationError
+
+TABLES = ("mcpServers", "servers", "mcp_servers")
+"""The keys under which files keep their servers. Most clients write the first, VS Code the second, Codex the third."""
+
+_SETTINGS = "mcp"
+"""The key of VS Code's settings whose table holds the table of servers."""
+
+PROFILES = "profiles"
+"""The key under which a file of a server keeps the profiles of its clients, beside the table of servers or alone."""
+_BESIDE = {PROFILES, "$schema"}
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])', re.DOTALL)
+"""A text of JSON, which stays, or what JSON has not: a comment, or a comma after the last item."""
+
+
+def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
+    """Returns the entries of the servers, and the key of their table. A file of profiles alone has no entries.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
+    """
+    read = content_of(config, where) if isinstance(config, str | Path) else config
+    content = _table(read)
+    for outer, found in (("", content), (f"{_SETTINGS}.", _table(content.get(_SETTINGS)))):
+        for key in TABLES:
+            if isinstance(found.get(key), Mapping):
+                return _table(found[key]), f"{outer}{key}"
+    # With another key, a misspelt table of servers would go unnoticed.
+    if PROFILES in content and content.keys() <= _BESIDE:
+        return {}, TABLES[0]
+    raise ConfigurationError(
+        f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
+    )
+
+
+def content_of(file: str | Path, where: str) -> object:
+    """Returns the content of a TOML file, or of a JSON file with or without comments.
+
+    Raises:
+        ConfigurationError: It cannot be read, or a table of it has one key twice.
+    """
+    try:
+        text = Path(file).read_text("utf-8")
+        return tomllib.loads(text) if str(file).endswith(".toml") else _read_json(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+
+
+def _read_json(text: str) -> object:
+    # Blanks in place of a comment keep the line and column of an error.
+    plain = _TOKEN.sub(lambda found: found[0] if found[0].startswith('"') else re.sub(r"\S", " ", found[0]), text)
+    return json.loads(plain, object_pairs_hook=_without_doubles)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r:.80} is there twice in one table: rename one of them")
+        found[key] = value
+    return found
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
