@@ -52,7 +52,11 @@ class FileLimits:
 
 def _layers_of(group: _Group) -> list[Middleware]:
     kind, name, limits = group
-    key: Any = {"key": lambda _: name} if kind == "client" else {}
+
+    def name_of(_: PreparedCall) -> str:
+        return name
+
+    key: Any = {"key": name_of} if kind == "client" else {}
     layers: list[Middleware] = []
     if limits.calls is not None:
         layers.append(RateLimit(limits.calls, per_s=limits.per_s, **key))
