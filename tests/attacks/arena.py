@@ -155,7 +155,12 @@ class WasmArena(Arena):
         self._sandbox = self._runtime.own("wasm", WasmRunner)
         self.registry._parts.change(lambda scope: replace(scope, runner="wasm"))
         self.registry.run_program("1")
+        self._children: set[int] = set()
+
+    def run(self, attack: Attack, *, source_checks: bool = False, limits: Limits | None = None) -> Outcome:
+        # Other tests of this process start others.
         self._children = _children()
+        return super().run(attack, source_checks=source_checks, limits=limits)
 
     def _zygote(self) -> int:
         return 0
