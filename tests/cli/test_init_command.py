@@ -68,7 +68,7 @@ def test_the_configuration_serves_the_tools_from_any_folder(
     ended = run_here("mcp", "list", "--config", str(made / "mcp.json"), "--json")
     assert (ended.code, json.loads(ended.stdout)) == (
         0,
-        {"my_tools": {"send_message": "accepted", "weather": "accepted"}},
+        {"my_tools": {"read_result": "accepted", "send_message": "accepted", "weather": "accepted"}},
     )
 
 

@@ -6,7 +6,8 @@ A guest of one instruction stands for the real one, which takes ten seconds to c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,16 @@ class SmallGuest(Guest):
 @pytest.fixture
 def guest() -> SmallGuest:
     return SmallGuest("ab" * 32, "3.14.0", [])
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The log is heard whatever a test before has made of the package's own."""
+    log = logging.getLogger("toolwire.sandbox")
+    log.addHandler(caplog.handler)
+    with caplog.at_level(logging.INFO, log.name):
+        yield
+    log.removeHandler(caplog.handler)
 
 
 @pytest.fixture
