@@ -97,6 +97,9 @@ def stopped(ended: ProgramResult) -> str:
     assert error is not None, f"an attack got through: {ended}"
     if error.type == "SourceRefused":
         return f"Wall 1, the check of the source: {error.message}"
+    if ended.isolation.level == "wasm":
+        assert error.type in ("FileNotFoundError", "AttributeError"), error
+        return f"Wall 2, WebAssembly, where there is no such thing: {error.type}"
     assert (error.type, error.message[:9]) == ("PermissionError", "[Errno 1]"), error
     return f"Wall 2, the kernel's filter of system calls (seccomp): {error.message.partition(': ')[0]}"
 

@@ -15,6 +15,7 @@ WITHOUT_SANDBOX = """
 import asyncio, runpy, sys, tempfile
 from toolwire.vocabulary.machine import system
 system.IS_LINUX, system.PLATFORM = False, 'darwin'
+{}
 runpy.run_path({!r}, run_name='__main__')
 """
 TEN = 10
@@ -67,11 +68,17 @@ def assert_each_bill_is_paid_once(killed: list[str], before: str, after: list[st
 
 
 def test_a_machine_without_a_sandbox_is_told_and_sees_the_other_scenes() -> None:
-    text = shown("-c", WITHOUT_SANDBOX.format(str(DEMO / "demo.py")))
-    assert "    programs cannot run on darwin yet" in text.partition("== 1.")[0]
+    text = shown("-c", WITHOUT_SANDBOX.format("sys.modules['wasmtime'] = None", str(DEMO / "demo.py")))
+    assert "    programs in WebAssembly need wasmtime\n    pip install 'toolwire[wasm]'." in text.partition("== 1.")[0]
     found = scenes(text)
     assert [title[0] for title in found] == ["1", "2", "5"]
     assert_each_bill_is_paid_once(list(found.values())[-1], "power 60, water 40", ["power 60", "rent 900", "water 40"])
+
+
+def test_where_programs_run_in_web_assembly_all_scenes_are_shown() -> None:
+    text = shown("-c", WITHOUT_SANDBOX.format("", str(DEMO / "demo.py")))
+    assert [title[0] for title in scenes(text)] == ["1", "2", "3", "4", "5"]
+    assert text.count("Wall 2, WebAssembly, where there is no such thing") == 2
 
 
 def test_a_run_that_starts_anew_pays_again(tmp_path: Path) -> None:
