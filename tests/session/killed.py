@@ -14,6 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 
+from tests.conftest import IN_WASM
 from tests.session.till import calls, program
 from toolwire import ApprovalRequest, CallContext, Decision, Session, ToolSpec, Turn
 from toolwire.journal.database.work import Work
@@ -76,7 +77,9 @@ def go(attempt: Attempt, answer: Any) -> None:
     watch(moments)
     tools = _tools(Path(attempt.effects), moments)
     with Store.open(attempt.url, key=KEY) as store:
-        session = Session(tools, protocol="attp" if attempt.is_program else "openai", store=store, approver=_approver)
+        protocol = "attp" if attempt.is_program else "openai"
+        runner = "wasm" if IN_WASM and attempt.is_program else None
+        session = Session(tools, protocol=protocol, store=store, approver=_approver, runner=runner)
         _announce(answer)
         if attempt.run_id:
             turn = asyncio.run(session.resume(attempt.run_id))
