@@ -275,7 +275,7 @@ def test_a_runner_without_programs_is_refused() -> None:
 @pytest.mark.parametrize("make", [lambda wrong: Session([add], runner=wrong), lambda wrong: ToolRegistry(runner=wrong)])
 def test_what_runs_no_programs_is_refused(make: Callable[[Any], object]) -> None:
     for wrong in ("r1:8443", RemoteRunner):
-        with pytest.raises(ConfigurationError, match="give an object that runs programs"):
+        with pytest.raises(ConfigurationError, match="or an object that runs programs"):
             make(wrong)
 
 
