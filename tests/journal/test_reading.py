@@ -508,3 +508,9 @@ def plan_of(store: Store, ask: Callable[[], object]) -> str:
         if statement.startswith("SELECT"):
             plans += [str(row) for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()]
     return "\n".join(plans)
+
+
+def test_a_filter_for_rows_of_no_kind_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        LogFilter(kind="calls")  # type: ignore[arg-type]
+    assert str(refused.value) == "LogFilter(kind='calls'): write one of 'call', 'request', 'decision', 'run'"

@@ -7,7 +7,7 @@ import json
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, and_, func, or_, select, tuple_
 
@@ -17,6 +17,7 @@ from toolwire.journal.log.cursor import Cursor, Ends
 from toolwire.journal.log.heads import before_first, chain_of, last_rows
 from toolwire.journal.log.text_search import contains, find_share
 from toolwire.journal.page import Page, check_moment
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.html_display import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
@@ -108,6 +109,9 @@ class LogFilter:
         min_duration_s: Only calls that took at least so many seconds.
         text: Only rows whose entry contains this text: arguments, results, errors, reasons. The case of the letters A
             to Z is ignored. See `Store.log` for its cost.
+
+    Raises:
+        ConfigurationError: `kind` is none, or a time is no number of seconds.
     """
 
     kind: RowKind | None = None
@@ -127,6 +131,9 @@ class LogFilter:
     def __post_init__(self) -> None:
         check_moment("since", self.since)
         check_moment("until", self.until)
+        if self.kind is not None and self.kind not in get_args(RowKind):
+            kinds = ", ".join(map(repr, get_args(RowKind)))
+            raise ConfigurationError(f"LogFilter(kind={self.kind!r:.80}): write one of {kinds}")
 
     def matches(self, row: LogRow) -> bool:
         """True if the row has all that is set."""
