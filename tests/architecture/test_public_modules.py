@@ -59,6 +59,7 @@ TYPES = [
     "McpOptions",
     "McpPins",
     "McpServerProblem",
+    "McpServerState",
     "McpServers",
     "Message",
     "Middleware",

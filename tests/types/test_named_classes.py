@@ -51,11 +51,16 @@ SPOKEN = ("__init__", "__call__", "__iter__", "__aiter__", "__anext__", "__await
 """Methods with two underscores that users reach by writing something else."""
 OWN = {
     "BackgroundCall.go",
+    "ClientProfiles.limits_of",
+    "Disk.__init__.calls",
     "MCPClient.offers",
     "MCPClientBase.offers",
+    "McpServers.limits_of",
     "Policy.index",
     "PreparedCall.pass_gate",
     "RunLedger.pages",
+    "Sandbox.__init__.zygotes",
+    "Sandbox.zygotes",
     "Tool.docs",
     "Tool.find_problems",
     "Tool.invoke",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
@@ -132,7 +132,7 @@ class Sandbox:
         self._places = Places()
         self._make_threads()
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
