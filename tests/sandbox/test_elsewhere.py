@@ -36,6 +36,9 @@ HERE_ONLY = {
     "test_tool_spelling.py",
     "test_variable_rules.py",
     "test_variables_frame.py",
+    "test_in_wasm.py",
+    "test_wasm_runner.py",
+    "test_compiled.py",
 }
 FILES = [
     path.relative_to(ROOT).as_posix()
