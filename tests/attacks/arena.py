@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -171,7 +172,12 @@ class WasmArena(Arena):
 
 def _children() -> set[int]:
     """The processes that this one has started."""
-    return {int(child) for tasks in Path("/proc/self/task").glob("*/children") for child in tasks.read_text().split()}
+    found: set[int] = set()
+    for children in Path("/proc/self/task").glob("*/children"):
+        # A thread may end meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found |= set(map(int, children.read_text().split()))
+    return found
 
 
 def naive(attack: Attack, canaries: Canaries) -> set[Sign]:
