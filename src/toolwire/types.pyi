@@ -55,8 +55,8 @@ from toolwire.journal.run_queue import RunQueue as RunQueue
 from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
 from toolwire.mcp.config import McpServerProblem as McpServerProblem
 from toolwire.mcp.pins import McpPins as McpPins
-from toolwire.mcp.values.server_state import McpServerState as McpServerState
 from toolwire.mcp.tool_function import CallFuture as CallFuture
+from toolwire.mcp.values.server_state import McpServerState as McpServerState
 from toolwire.permission.approval import Approver as Approver
 from toolwire.permission.approval import RefusalCode as RefusalCode
 from toolwire.permission.check import RuleProblem as RuleProblem
