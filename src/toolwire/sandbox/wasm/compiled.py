@@ -52,11 +52,11 @@ def load_or_compile(guest: Guest, engine: Engine, target: str) -> Load:
     name = f"{guest.digest[:32]}-wasmtime-{version('wasmtime')}-{target}.cwasm"
     folder = code_cache_folder()
     if folder is None:
-        return _from_bytes(_compiled(guest, engine), "this user has no folder for caches")
+        return _from_bytes(_compile(guest, engine), "this user has no folder for caches")
     if is_in_reach(folder):
-        return _from_bytes(_compiled(guest, engine), f"a file tool of this process may write to {folder}")
+        return _from_bytes(_compile(guest, engine), f"a file tool of this process may write to {folder}")
     try:
-        return _kept(folder / name)
+        return _open_kept(folder / name)
     except FileNotFoundError:
         pass
     except (OSError, _Unfit) as error:
@@ -74,22 +74,22 @@ def _compile_into(folder: Path, name: str, guest: Guest, engine: Engine) -> Load
     code = b""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _locked(folder / f"{name}.lock"):
+        with _hold_lock(folder / f"{name}.lock"):
             try:
                 # Another process may have compiled it meanwhile.
-                return _kept(folder / name)
+                return _open_kept(folder / name)
             except (OSError, _Unfit):
-                code = _compiled(guest, engine)
+                code = _compile(guest, engine)
             _write_whole(folder / name, code + hashlib.sha256(code).digest())
         _remove_old(folder)
-        return _kept(folder / name)
+        return _open_kept(folder / name)
     except (OSError, _Unfit) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        return _from_bytes(code or _compiled(guest, engine), f"{folder} cannot keep it: {reason}")
+        return _from_bytes(code or _compile(guest, engine), f"{folder} cannot keep it: {reason}")
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[None]:
+def _hold_lock(path: Path) -> Generator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         system.lock(file)
@@ -118,7 +118,7 @@ def _remove_old(folder: Path) -> None:
         file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
 
 
-def _compiled(guest: Guest, engine: Engine) -> bytes:
+def _compile(guest: Guest, engine: Engine) -> bytes:
     from wasmtime.component import Component
 
     _LOG.warning(
@@ -138,7 +138,7 @@ def _from_bytes(code: bytes, reason: str) -> Load:
     return lambda engine: Component.deserialize(engine, code)
 
 
-def _kept(path: Path) -> Load:
+def _open_kept(path: Path) -> Load:
     """Returns how to load a kept file. It stays open: what was checked is what each engine loads, and all share it.
 
     Raises:

@@ -89,7 +89,7 @@ class WasmMachines:
         Raises:
             SandboxUnavailable: wasmtime or the guest is missing.
         """
-        return Isolation(level="wasm", report=dict(_loaded_guest().report))
+        return Isolation(level="wasm", report=dict(_find_guest().report))
 
     def spawn(self, limits: Limits) -> tuple[WasmProcess, Isolation]:  # noqa: ARG002 - the drive applies them
         """Returns a machine for one program. Raises as `isolation`."""
@@ -98,7 +98,7 @@ class WasmMachines:
         isolation = self.isolation()
         with self._lock:
             machine = self._idle.pop() if self._idle else None
-        return WasmProcess(machine or _loaded_guest().new_machine(), self._release), isolation
+        return WasmProcess(machine or _find_guest().new_machine(), self._release), isolation
 
     def close(self) -> None:
         """Lets go of the engines."""
@@ -133,7 +133,7 @@ _loaded: list[_LoadedGuest] = []
 """One at most: all runners of this process share it."""
 
 
-def _loaded_guest() -> _LoadedGuest:
+def _find_guest() -> _LoadedGuest:
     """Returns the guest of this process; compiles and loads it the first time. Raises SandboxUnavailable."""
     with _loading:
         if not _loaded:
