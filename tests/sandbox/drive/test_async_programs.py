@@ -119,10 +119,10 @@ order = []
 async def after(seconds):
     await asyncio.sleep(seconds)
     order.append(seconds)
-await asyncio.gather(after(0.03), after(0.01), after(0.02))
+await asyncio.gather(after(0.9), after(0.1), after(0.5))
 order
 """
-    assert run(source).value == [0.01, 0.02, 0.03]
+    assert run(source).value == [0.1, 0.5, 0.9]
 
 
 def test_answers_come_to_a_program_that_only_yields(run: Runner) -> None:

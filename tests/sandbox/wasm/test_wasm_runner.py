@@ -119,20 +119,21 @@ ENDLESS = {
 
 @pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS)
 def test_nothing_goes_on_after_its_time(source: str) -> None:
-    result = run(source, wall_s=0.4)
-    assert result.status == ("crashed" if "select" in source else "timeout_program")
+    is_refused = "select" in source
+    result = run(source, wall_s=20 if is_refused else 0.4)
+    assert result.status == ("crashed" if is_refused else "timeout_program")
     assert result.duration_s < 0.4 + PATIENCE_S / 10
 
 
 def test_time_in_a_tool_is_not_the_programs() -> None:
     def busy(call: ProgramCall) -> Answer:
-        until = time.thread_time() + 0.5
+        until = time.thread_time() + 1.7
         while time.thread_time() < until:
             pass
         return Answer(value=1)
 
-    result = run("echo(1)", FakeTools(echo=busy), cpu_s=1, wall_s=0.4)
-    assert (result.status, result.cpu_s < 0.4) == ("finished", True)
+    result = run("echo(1)", FakeTools(echo=busy), cpu_s=1, wall_s=1.5)
+    assert (result.status, result.cpu_s < 1) == ("finished", True)
 
 
 CRASHES = {
@@ -165,7 +166,7 @@ def test_a_trap_is_told_in_words_and_the_next_program_runs(source: str, message:
 )
 def test_a_guest_that_lies_is_ended(sent: str, status: str) -> None:
     source = f"host = time.sleep.__globals__['host']\nhost.write({sent})\nwhile True: pass"
-    result = run(source, wall_s=1)
+    result = run(source, wall_s=1 if status == "finished" else 20)
     # Half a frame is no violation: the guest is silent from there, until its time is over.
     assert result.status == (status if status != "finished" else "timeout_program")
     assert run("1 + 1").value == 2
