@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -88,7 +87,10 @@ def pss_mb() -> float:
 def beside_ms(made: ToolRegistry) -> float:
     """Returns the slowest of 20 small programs beside an endless loop, a flood of text and one of calls."""
     limits = Limits(wall_s=6, calls=10**6, output_flood_bytes=10**9)
-    run: Callable[[str], ProgramResult] = lambda source: made.run_program(source, limits=limits)  # noqa: E731
+
+    def run(source: str) -> ProgramResult:
+        return made.run_program(source, limits=limits)
+
     with ThreadPoolExecutor(len(HOSTILE)) as threads:
         running = [threads.submit(run, source) for source in HOSTILE]
         time.sleep(0.5)

@@ -107,9 +107,9 @@ class Offer:
         # The first of two tools with one name counts.
         digests = {tool.name: digest_of(tool) for tool in reversed(self.client.list_tools())}
         off = self.pins.check(self.client.name, digests, self.accept)
-        return {self._registered(name): why for name, why in off.items()}
+        return {self._registered_name(name): why for name, why in off.items()}
 
-    def _registered(self, own: str) -> str:
+    def _registered_name(self, own: str) -> str:
         """Returns the name here of a tool."""
         return f"{self.client.name}/{self.renames.get(own, own)}"
 

@@ -180,14 +180,14 @@ class _Entry:
             entry = self._table("", self._entry)
             if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
                 return None
-            return self._make_server(self._translated(entry), dict(entry))
+            return self._make_server(self._translate(entry), dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
         except ConfigurationError as error:
             self._report("", str(error), is_off=True)
         return None
 
-    def _translated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _translate(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the entry with the keys that it has here. Names of variables become texts with them."""
         entry = dict(given)
         for other, own in _OTHER_KEYS.items():

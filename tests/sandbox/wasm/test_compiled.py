@@ -175,6 +175,16 @@ def test_where_the_folder_cannot_be_made_it_is_compiled_in_memory(
     assert "kept in memory alone" in caplog.text
 
 
+def test_what_a_killed_process_left_is_in_nobodys_way(guest: SmallGuest, folder: Path) -> None:
+    load(guest)
+    kept = the_file(folder)
+    kept.rename(kept.with_name(f"{kept.name}.draft"))
+    load(guest)
+    load(guest)
+    assert guest.unpacked == [1, 1]
+    assert sorted(file.suffix for file in folder.iterdir()) == [".cwasm", ".lock"]
+
+
 def test_old_guests_do_not_pile_up(folder: Path) -> None:
     for number in range(KEPT_FILES + 3):
         load(SmallGuest(f"{number:064x}"[::-1], "3.14.0", []))

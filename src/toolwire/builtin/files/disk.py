@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 from toolwire.builtin.files.disk_calls import DiskCalls, choose_calls
 from toolwire.builtin.files.paths import TEMPORARY, FilePath, FileRefused, translate_os_errors
-from toolwire.builtin.files.refused_folder import place_of, refusal, refused_names, refused_place, without_case
+from toolwire.builtin.files.refused_folder import (
+    find_refused_names,
+    find_refused_place,
+    place_of,
+    refusal,
+    without_case,
+)
 from toolwire.vocabulary.machine.code_cache import note_root
 from toolwire.vocabulary.machine.system import O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH, try_lock
 from toolwire.vocabulary.machine.work_clock import WorkClock
@@ -66,7 +72,7 @@ class Disk:
         self._roots = {name: os.open(folder, O_PATH | O_DIRECTORY) for name, folder in roots.items()}
         for folder in roots.values():
             note_root(folder)
-        self._refused = {name: refused_names(root) for name, root in self._roots.items()}
+        self._refused = {name: find_refused_names(root) for name, root in self._roots.items()}
         self._swept: set[str] = set()
 
     def close(self) -> None:
@@ -249,7 +255,7 @@ class Disk:
         self._refuse(path)
         descriptor = self._calls.open_below(root, path.below, flags | O_NOFOLLOW)
         try:
-            if flags & O_DIRECTORY and place_of(os.fstat(descriptor)) == refused_place():
+            if flags & O_DIRECTORY and place_of(os.fstat(descriptor)) == find_refused_place():
                 raise FileRefused(refusal(path))
             yield descriptor
         finally:

@@ -27,13 +27,13 @@ def place_of(status: os.stat_result) -> Place:
     return status.st_dev, status.st_ino
 
 
-def refused_place() -> Place | None:
+def find_refused_place() -> Place | None:
     """Returns the place of the folder; None if it does not exist."""
     folder = code_cache_folder()
     return None if folder is None else _place_at(folder)
 
 
-def refused_names(root: int) -> frozenset[Names]:
+def find_refused_names(root: int) -> frozenset[Names]:
     """Returns the names that lead from an open folder to the refused one; none if it lies elsewhere."""
     folder = code_cache_folder()
     if folder is None:

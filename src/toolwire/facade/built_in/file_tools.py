@@ -21,7 +21,6 @@ from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine import system
-from toolwire.vocabulary.machine.code_cache import note_root
 from toolwire.vocabulary.results import ToolResult
 
 CALL_LIMIT_FILES = 20
@@ -81,9 +80,9 @@ class DiskFileSystem:
         roots: dict[str, str] = {}
         for name, folder in (("workspace", workspace_dir), ("userinput", userinput_dir)):
             if folder is not None:
-                roots[name] = _permitted_root(os.fspath(folder))
+                roots[name] = _require_permitted(os.fspath(folder))
             elif root_dir is not None:
-                roots[name] = _permitted_root(str(Path(root_dir) / name))
+                roots[name] = _require_permitted(str(Path(root_dir) / name))
                 Path(roots[name]).mkdir(parents=True, exist_ok=True)
         if not roots:
             raise ConfigurationError("DiskFileSystem(): give root_dir, workspace_dir or userinput_dir")
@@ -91,8 +90,6 @@ class DiskFileSystem:
             self._disk = Disk(roots)
         except OSError as error:
             raise ConfigurationError(f"DiskFileSystem: {error.filename} cannot be opened: {error.strerror}") from error
-        for folder in roots.values():
-            note_root(folder)
 
     def create_handle(self, grants: Sequence[Mapping[str, Any]]) -> FileHandle:
         """Returns the right to some operations: `[{"prefix": "/workspace/", "ops": {"list", "read_file"}}]`.
@@ -114,7 +111,7 @@ class DiskFileSystem:
         self._disk.close()
 
 
-def _permitted_root(folder: str) -> str:
+def _require_permitted(folder: str) -> str:
     if is_refused(folder):
         raise ConfigurationError(refusal(f"DiskFileSystem: {folder}"))
     return folder

@@ -125,7 +125,7 @@ class Upstreams:
                 if name is None:
                     _LOG.warning("a prompt of %r is off: its name cannot be used: %.200a", server.server, one.name)
                     continue
-                told = served_prompt(server, one, name)
+                told = prompt_to_serve(server, one, name)
                 if told is not None and found.setdefault(name, told) is not told:
                     _LOG.warning("the prompt %r of %r is not served: %r is taken", one.name, server.server, name)
         return list(found.values())
@@ -241,7 +241,7 @@ def served_resource(server: ServerOffers, offer: Any, field: str) -> Any:
     return offer.model_copy(update={"name": shown(offer.name), **_offer_texts(offer, shown), field: uri})
 
 
-def served_prompt(server: ServerOffers, prompt: types.Prompt, name: str) -> types.Prompt | None:
+def prompt_to_serve(server: ServerOffers, prompt: types.Prompt, name: str) -> types.Prompt | None:
     """Returns a prompt with its served name; None for one that cannot be shown. A warning says why."""
     arguments = prompt.arguments or []
     if not _can_be_served(server.server, prompt, "".join(one.name for one in arguments)):

@@ -99,7 +99,9 @@ def _hold_lock(path: Path) -> Generator[None]:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    """Writes a file that is whole once it has its name. Call it with the lock, so that no process uses a draft there."""
+    draft = path.with_name(f"{path.name}.draft")
+    draft.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
