@@ -99,7 +99,7 @@ def _hold_lock(path: Path) -> Generator[None]:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that is whole once it has its name. Call it with the lock, so that no process uses a draft there."""
+    """Writes a file that is whole once it has its name. Needs the lock, so that no process uses a draft there."""
     draft = path.with_name(f"{path.name}.draft")
     draft.unlink(missing_ok=True)
     try:
