@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.forks import forked
@@ -40,10 +41,10 @@ def work(url: str, folder: str, pipe: Connection) -> None:
 
 def test_one_of_many_processes_runs_the_turn(url: str, opened: Callable[[], Store], tmp_path: Path) -> None:
     opened()
-    pipes = list[Connection]()
+    pipes, processes = list[Connection](), list[BaseProcess]()
     for _ in range(MANY):
         here, there = multiprocessing.Pipe()
-        forked(work, url, str(tmp_path), there)
+        processes.append(forked(work, url, str(tmp_path), there))
         there.close()
         pipes.append(here)
     for pipe in pipes:
@@ -52,6 +53,9 @@ def test_one_of_many_processes_runs_the_turn(url: str, opened: Callable[[], Stor
     for pipe in pipes:
         pipe.send("go")
     said = [pipe.recv() for pipe in pipes if pipe.poll(PATIENCE_S)]
+    for process in processes:
+        # Each closes its store, and writes until then.
+        process.join(PATIENCE_S)
     assert (tmp_path / "paid").read_text() == "5\n"
     assert len(said) == MANY
     assert "5" in said
