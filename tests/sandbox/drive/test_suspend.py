@@ -92,10 +92,14 @@ def test_a_call_that_was_given_up_is_not_made_again(run: Runner) -> None:
     first = run.sandbox.run(program(source), tools)
     assert statuses(first) == [(1, "dropped"), (2, "parked")]
     assert [one.answer for one in first.recorded] == [DROPPED, PARKED]
+    # A busy machine may give the first call up before its thread has begun.
+    before = [*made]
     second = run.sandbox.run(program(source, first.recorded), tools)
     never.set()
     assert (second.status, second.value, second.stdout) == ("finished", 2, "late\n")
-    assert (statuses(second), made) == ([(1, "dropped"), (2, "answered")], [1, 2, 2])
+    assert statuses(second) == [(1, "dropped"), (2, "answered")]
+    assert [ordinal for ordinal in made if ordinal == 2] == [2, 2]
+    assert made.count(1) == before.count(1)
 
 
 def test_waiting_longer_for_what_was_given_up_is_a_divergence(run: Runner) -> None:

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Connection, case, delete, func, literal, or_, select, update
 
-from toolwire.journal.database.driver import run_many, run_statement
+from toolwire.journal.database.driver import insert_new, run_many, run_statement
 from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.tables import IS_HELD, OWNERS, RUNS, STEPS
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
@@ -258,7 +258,8 @@ def renew(connection: Connection, owner: Owner, now: float, *, lease_until: floa
         update(OWNERS).where(OWNERS.c.owner == str(owner)).values(alive_until=lease_until)
     ).rowcount
     if not changed:
-        connection.execute(insert(OWNERS).values(owner=str(owner), alive_until=lease_until))
+        # A renewal on another connection may have been first.
+        connection.execute(insert_new(connection, OWNERS).values(owner=str(owner), alive_until=lease_until))
         connection.execute(delete(OWNERS).where(OWNERS.c.alive_until < now - FORGOTTEN_S))
 
 
