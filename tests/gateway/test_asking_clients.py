@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 
 from mcp import Client
-from tests.gateway.conftest import OVER_STDIO_TOO, Connect
+from tests.gateway.conftest import OVER_STDIO_TOO, Connect, Era, Transport
 from tests.gateway.served_tools import new_registry
 from toolwire import Decision, Policy, Store, ToolServer
 from toolwire.approvals import Decider
@@ -85,7 +85,7 @@ async def test_each_choice_counts(connect: Connect, record: Path, said: Said, ou
 
 
 async def test_a_closed_form_leaves_the_request_and_the_same_call_asks_once_more(
-    connect: Connect, record: Path
+    connect: Connect, record: Path, transport: Transport, era: Era
 ) -> None:
     person = Person(Said(action="cancel"), chose("once"))
     arguments = {"amount": 5, "record": str(record)}
@@ -94,7 +94,9 @@ async def test_a_closed_form_leaves_the_request_and_the_same_call_asks_once_more
         assert (told(first)[0], effects(record)) == ("approval_required", [])
         second = await client.call_tool("pay", arguments)
     assert (told(second), effects(record)) == (("success", "paid 5"), ["5"])
-    assert person.forms[0].message == person.forms[1].message
+    # Without a session or a token, nothing tells whose call it is.
+    is_known = (transport, era) != ("http", "auto")
+    assert (person.forms[0].message == person.forms[1].message) == is_known
 
 
 @OVER_STDIO_TOO
@@ -118,10 +120,12 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(connect: Conne
 
 @OVER_STDIO_TOO
 async def test_a_client_without_forms_gets_the_id_of_the_request_and_calls_once_more(
-    connect: Connect, record: Path, store_file: Path
+    connect: Connect, record: Path, store_file: Path, transport: Transport, era: Era
 ) -> None:
     arguments = {"amount": 5, "record": str(record)}
     async with connect() as client:
+        if (transport, era) == ("http", "auto"):
+            pytest.skip("nothing tells such a client from others")
         first = await client.call_tool("pay", arguments)
         request_id = (first.meta or {})[FAILURE]["requestId"]
         assert told(first) == (

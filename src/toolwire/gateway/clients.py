@@ -16,18 +16,17 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from toolwire.definition.tool import Tool
+from toolwire.gateway.call_claims import Owner
 from toolwire.gateway.served_names import by_served_name
 from toolwire.permission.seen_urls import with_urls
 from toolwire.session.session import Session
-from toolwire.vocabulary.calls import Caller, ToolCall
-from toolwire.vocabulary.values import digest, plain_value
+from toolwire.vocabulary.calls import Caller
 
 TOKEN_PRINCIPAL = "token"  # noqa: S105 - a name
 """The principal of callers with the one token of a server."""
 
 _STATE = "toolwire"
-WAITING = 256
-"""Calls of one client whose wait for a person is remembered. The oldest are forgotten; their requests stay."""
+SESSION_HEADER = "mcp-session-id"
 
 
 @dataclass(eq=False)
@@ -39,8 +38,6 @@ class Client:
     is_authenticated: bool
     requests: Session | None = None
     """The session of its requests for resources, prompts and completions; None before the first."""
-    _waiting: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
-    """Runs that wait for a person whom the client cannot ask, by a digest of their call."""
     _names: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -74,24 +71,19 @@ class Client:
         one._taints = other._taints = one._taints | other._taints  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         one._urls = other._urls = tuple(with_urls(one._urls, other._urls))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
-    def run_of(self, call: ToolCall) -> str | None:
-        """Returns the run in which the same call of this client waits for a person, or None."""
-        return self._waiting.get(_call_key(call)) if self._waiting else None
+    def owner_in(self, context: ServerRequestContext[Any, Any]) -> Owner | None:
+        """Returns what an equal call has in common with a request of this client, so that it finds its decision.
 
-    def wait(self, call: ToolCall, run_id: str) -> None:
-        """Remembers a run that waits."""
-        self._waiting[_call_key(call)] = run_id
-        while len(self._waiting) > WAITING:
-            self._waiting.popitem(last=False)
-
-    def forget(self, run_id: str) -> None:
-        """Forgets a run that has ended."""
-        if self._waiting:
-            self._waiting = OrderedDict((key, one) for key, one in self._waiting.items() if one != run_id)
-
-
-def _call_key(call: ToolCall) -> str:
-    return digest([call.name, plain_value(dict(call.arguments))])
+        Without a token, it is the session of a client over HTTP. None for one that has no session either: nothing tells
+        it from other clients.
+        """
+        request, caller = context.request, self.caller
+        if self.is_authenticated or (caller.principal and not isinstance(request, Request)):
+            return ("client" if self.is_authenticated else "process", caller.principal, caller.tenant)
+        is_handshake = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        if isinstance(request, Request) and not (is_handshake and SESSION_HEADER in request.headers):
+            return None
+        return ("session", self.session.conversation)
 
 
 class Clients:

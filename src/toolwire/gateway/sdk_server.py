@@ -209,6 +209,7 @@ class ServedParts:
 
     def __init__(
         self,
+        name: str,
         base: Session,
         clients: Clients,
         slots: Slots,
@@ -221,7 +222,7 @@ class ServedParts:
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
         waiting = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
-        self.calls = ServedCalls(clients, slots, waiting, store)
+        self.calls = ServedCalls(clients, slots, waiting, store, name)
         self.limits = limits
         self._names: Mapping[str, str] = {}
 

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import output_schema_of
+from toolwire.gateway.call_claims import CallClaim, CallClaims
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
@@ -52,9 +53,10 @@ class _UnderWay(Exception):
 class ServedCalls:
     """Runs the calls of all clients of one server."""
 
-    def __init__(self, clients: Clients, slots: Slots, waiting: Slots, store: Store | None) -> None:
-        """`waiting` are the places of calls that show a form and wait for its answer."""
+    def __init__(self, clients: Clients, slots: Slots, waiting: Slots, store: Store | None, server: str) -> None:
+        """`waiting` are the places of calls that show a form and wait for its answer. `server` is the server's name."""
         self._clients, self._slots, self._waiting, self._store = clients, slots, waiting, store
+        self._claims = CallClaims(store, server)
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -101,19 +103,47 @@ class ServedCalls:
     async def _answer(
         self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool
     ) -> ToolResult | types.InputRequiredResult:
+        is_asked = can_ask and can_be_asked(context)
+        key = await self._claims.key_of(client.owner_in(context), session, call)
+        has_state = params is not None and params.request_state is not None
+        async with self._claims.hold(key, is_new=has_state, can_ask=is_asked) as claim:
+            if claim.pending:
+                return _waits(claim.pending)
+            try:
+                return await self._answer_claimed(context, client, session, call, params, claim, is_asked=is_asked)
+            except DecisionRefused as refused:
+                if not claim.run_id:
+                    raise _invalid_state(refused) from refused
+                _LOG.warning("the run of an earlier equal call cannot be continued: %s", refused)
+                claim.is_useless = True
+                return ToolResult.failed(
+                    "unavailable",
+                    f"{call.name!r} was not run: an earlier decision on the same call cannot be used any more.",
+                    hint="Send the call again: a person is asked about it anew.",
+                )
+            except _UnderWay:
+                said = f"{call.name!r} is still under way: the same call was sent before."
+                return ToolResult.failed("unavailable", said)
+
+    async def _answer_claimed(
+        self,
+        context: Context,
+        client: Client,
+        session: Session,
+        call: ToolCall,
+        params: Params,
+        claim: CallClaim,
+        *,
+        is_asked: bool,
+    ) -> ToolResult | types.InputRequiredResult:
         tool = client.find(call.name)
         # Only a tool with a context can report progress. Events cost time.
         events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
         closed = set[str]()
-        is_asked = can_ask and can_be_asked(context)
-        try:
-            with self._slots.hold():
-                turn = await self._turn(client, session, call, params, events, closed)
-            if turn.suspended is not None and not _is_modern(context) and is_asked:
-                turn = await self._ask_while_suspended(context, client, session, turn, events, closed)
-        except _UnderWay:
-            said = f"{call.name!r} is still under way: the same call was sent before."
-            return ToolResult.failed("unavailable", said)
+        with self._slots.hold():
+            turn = claim.turn = await self._turn(client, session, call, params, events, closed, claim)
+        if turn.suspended is not None and not _is_modern(context) and is_asked:
+            turn = claim.turn = await self._ask_while_suspended(context, client, session, turn, events, closed)
         if turn.suspended is None:
             return turn.results[0]
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
@@ -121,13 +151,27 @@ class ServedCalls:
             asked = [request for request in pending if request.id not in closed]
             forms = {request.id: form for request in asked if (form := shown_form(request)) is not None}
             if forms:
-                keys = form_keys(pending)
+                claim.has_forms, keys = True, form_keys(pending)
                 requests: types.InputRequests = {
                     keys[one]: types.ElicitRequest(params=form) for one, form in forms.items()
                 }
                 return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
-        client.wait(call, run_id)
-        return _waits(pending)
+        return _waits(pending) if claim.key else await self._give_up(run_id, pending, has_state=is_asked)
+
+    async def _give_up(self, run_id: str, pending: Sequence[ApprovalRequest], *, has_state: bool) -> ToolResult:
+        """Returns the failure of a call whose decision its client could not find. Nobody need decide on it.
+
+        With the state of its forms the client may still continue it.
+        """
+        assert self._store is not None
+        if not has_state:
+            await self._store.astop(run_id, by=Decider(channel=_CHANNEL), reason="its client has no token")
+        return ToolResult.failed(
+            "approval_required",
+            f"{pending[0].tool!r} was not run: a person has to decide on it, and without a token nothing tells this "
+            "client from others that send the same call.",
+            hint="Tell the user: this client needs a token of the server, and then the call may be sent again.",
+        )
 
     def _mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
         tool = client.find(call.name)
@@ -144,24 +188,19 @@ class ServedCalls:
         params: Params,
         events: Events | None,
         closed: set[str],
+        claim: CallClaim,
     ) -> Turn:
         """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
         if params is not None and params.request_state is not None:
             return await self._resume_from_state(client, session, params, events, closed)
-        run_id = client.run_of(call)
-        if run_id is None:
-            turn = await session.turn(Reply(calls=(call,)), events=events)
-            if turn.suspended is None or params is None or not params.input_responses or not self._store:
-                return turn
-            # The client knew the questions, and sent the answers at once.
-            decisions = _decisions(client, turn.suspended.pending, params, closed)
-            return (
-                await self._resume_run(session, turn.suspended.run_id, decisions, events, closed) if decisions else turn
-            )
-        turn = await self._resume_run(session, run_id, [], events, closed)
-        if turn.suspended is None:
-            client.forget(run_id)
-        return turn
+        if claim.run_id:
+            return await self._resume_run(session, claim.run_id, [], events, closed)
+        turn = await session.turn(Reply(calls=(call,)), events=events)
+        if turn.suspended is None or params is None or not params.input_responses or not self._store:
+            return turn
+        # The client knew the questions, and sent the answers at once.
+        decisions = _decisions(client, turn.suspended.pending, params, closed)
+        return await self._resume_run(session, turn.suspended.run_id, decisions, events, closed) if decisions else turn
 
     # -- a person decides -------------------------------------------------------------------------------------------
 
@@ -181,7 +220,11 @@ class ServedCalls:
     async def _resume_run(
         self, session: Session, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
     ) -> Turn:
-        """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then."""
+        """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then.
+
+        Raises:
+            DecisionRefused: The run cannot be resumed.
+        """
         until = time.monotonic() + STATE_BUSY_S
         while True:
             try:
@@ -197,7 +240,7 @@ class ServedCalls:
                     closed.update([] if refused.code == "invalid_answer" else [refused.request_id])
                     decisions = [one for one in decisions if one.request_id != refused.request_id]
                 else:
-                    raise _invalid_state(refused) from refused
+                    raise
 
     async def _ask_while_suspended(
         self,

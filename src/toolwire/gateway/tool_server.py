@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.machine.system import user_id
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -88,7 +90,8 @@ class ToolServer:
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
             version: The version that clients show.
             instructions: A text about the tools for the client's model.
-            caller: The caller of clients without a token.
+            caller: The caller of clients without a token. If it has no principal, the principal over stdio is `local:`
+                and the id of this process's user.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
             token_verifier: Verifies bearer tokens in place of `token`. The principal is the token's subject, or else
                 its client.
@@ -132,7 +135,7 @@ class ToolServer:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
         """
         with packages_of("mcp", "ToolServer"):
-            return self._sdk_server()
+            return self._sdk_server(self._parts)
 
     def asgi(self) -> ASGIApp:
         """Returns an ASGI application that serves streamable HTTP at `/mcp`. Each call makes one.
@@ -145,7 +148,7 @@ class ToolServer:
         with packages_of("mcp", "ToolServer"):
             from toolwire.gateway.http.app import http_app
 
-            return http_app(self._sdk_server(), self._access, self._limits)
+            return http_app(self._sdk_server(self._parts), self._access, self._limits)
 
     def run_http(
         self, host: str = "127.0.0.1", port: int = 8000, *, on_start: Callable[[str], Any] | None = None
@@ -160,7 +163,7 @@ class ToolServer:
         with packages_of("mcp", "ToolServer"):
             from toolwire.gateway.http.process import run_http
 
-            server, access = self._sdk_server(), self._access
+            server, access = self._sdk_server(self._parts), self._access
         run_http(server, self._parts.slots, access, self._limits, host, port, on_start)
 
     def run_stdio(self) -> None:
@@ -174,8 +177,9 @@ class ToolServer:
         with packages_of("mcp", "ToolServer"):
             from toolwire.gateway.stdio_process import run_stdio
 
-            server = self._sdk_server()
-        run_stdio(server, self._parts.slots, self._limits)
+            parts = self._make_parts(self._local_caller)
+            server = self._sdk_server(parts)
+        run_stdio(server, parts.slots, self._limits)
 
     def _apply_file_limits(self, profiles: object) -> None:
         """Adds the layer that applies the limits of a file to each call, if there may be such limits."""
@@ -191,13 +195,24 @@ class ToolServer:
         if self._auth is not None and self._verifier is None:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
 
-    def _sdk_server(self) -> SdkServer:
+    def _sdk_server(self, parts: ServedParts) -> SdkServer:
         from toolwire.gateway.sdk_server import SdkServer
 
-        return SdkServer(self.name, self._version, self._instructions, self._parts)
+        return SdkServer(self.name, self._version, self._instructions, parts)
+
+    @property
+    def _local_caller(self) -> Caller:
+        """The caller over stdio: the given one, or else the user of this process."""
+        if self._caller.principal:
+            return self._caller
+        # Users of Windows have no number.
+        return replace(self._caller, principal=f"local:{user_id() or getpass.getuser()}")
 
     @cached_property
     def _parts(self) -> ServedParts:
+        return self._make_parts(self._caller)
+
+    def _make_parts(self, caller: Caller) -> ServedParts:
         from toolwire.gateway.clients import Clients
         from toolwire.gateway.sdk_server import ServedParts
         from toolwire.gateway.slots import Slots
@@ -207,13 +222,12 @@ class ToolServer:
         # Under the present rules of the tools, whenever they change.
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
-        clients = Clients(
-            self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
-        )
+        clients = Clients(self._session, lambda caller: self._session(caller, requests), caller, self._limits.sessions)
         slots, verifier = Slots(self._limits.calls), self._verifier
         profiles = verifier if isinstance(verifier, ClientProfiles) else None
         return ServedParts(
-            self._session(self._caller),
+            self.name,
+            self._session(caller),
             clients,
             slots,
             self._limits,

@@ -6,9 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from sqlalchemy import Connection, insert
 
+from toolwire.journal.claims import waiting_calls
+from toolwire.journal.claims.waiting_calls import WaitingCall
 from toolwire.journal.database.run_news import send_news
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.ledger.conversations import join_conversation, lock_conversation, whose
@@ -26,6 +29,8 @@ from toolwire.journal.run import RunInfo, RunStart, SuspendedRun
 from toolwire.journal.run_queue import RunQueue
 from toolwire.journal.twins import async_twin
 from toolwire.permission.approval import Decider, decider_of
+
+T = TypeVar("T")
 
 READY_LISTED = 100
 """Default number of due runs in a list: more than one process begins at once."""
@@ -134,6 +139,40 @@ class StoreQueue(ABC):
         return database.run(
             lambda connection: take_place(connection, key, calls, per_s, database.clock()), locks=(lock_name(key),)
         )
+
+    def waiting_calls(self, key: str) -> Future[list[WaitingCall]]:
+        """Reads the runs that `keep_waiting_call` kept under a key and that no call continues, decided ones first."""
+        database = self._database
+        return database.read_soon(lambda connection: waiting_calls.list_waiting(connection, key, database.clock()))
+
+    def claim_waiting_call(self, key: str, run_id: str) -> Future[bool]:
+        """Lets the caller continue a kept run. False if another call in any process does, or the run has ended.
+
+        The claim ends with `keep_waiting_call`, `free_waiting_call` or `forget_waiting_call`, or with this process.
+        """
+        database = self._database
+        database.begin_renewal()
+
+        def job(connection: Connection) -> bool:
+            until, now = database.lease_until(), database.clock()
+            return waiting_calls.claim_call(connection, key, run_id, str(database.owner), now, claimed_until=until)
+
+        return self._run_for_call(key, run_id, job)
+
+    def keep_waiting_call(self, key: str, run_id: str, *, expires_at: float) -> Future[None]:
+        """Keeps a run for an equal call until that time, in seconds since the epoch."""
+        return self._run_for_call(key, run_id, lambda it: waiting_calls.keep_call(it, key, run_id, expires_at))
+
+    def free_waiting_call(self, key: str, run_id: str) -> Future[None]:
+        """Lets another call continue a kept run that this one claimed and did not continue."""
+        return self._run_for_call(key, run_id, lambda it: waiting_calls.free_call(it, run_id))
+
+    def forget_waiting_call(self, key: str, run_id: str) -> Future[None]:
+        """Forgets a kept run that has ended, so that an equal call is a new one."""
+        return self._run_for_call(key, run_id, lambda it: waiting_calls.forget_call(it, run_id))
+
+    def _run_for_call(self, key: str, run_id: str, job: Callable[[Connection], T]) -> Future[T]:
+        return self._database.run(job, locks=(waiting_calls.lock_name(key), run_id))
 
     def requeue(self, run_id: str, *, by: Decider | str) -> None:
         """Lets a parked run go on. Any other run that has not ended is due now. The log has who did it.

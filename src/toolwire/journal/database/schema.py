@@ -13,7 +13,7 @@ from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import StoreUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-REVISIONS = ("0001", "0004", "0005", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014")
+REVISIONS = ("0001", "0004", "0005", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
 """The revisions that this version knows, in order."""
 
 _LOCK = 0x746F6F6C77697265

@@ -315,6 +315,23 @@ A question: pending -> answered -> done; or stopped, superseded.
 `tool` and the caller repeat values of the sealed request, for searches; NULL in requests of an older schema.
 """
 
+WAITING_CALLS = Table(
+    "waiting_calls",
+    METADATA,
+    Column("run_id", NameType, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("key", NameType, nullable=False),
+    Column("expires_at", MOMENT, nullable=False),
+    Column("claimed_by", NameType, nullable=False, server_default=""),
+    Column("claimed_until", MOMENT, nullable=False, server_default="0"),
+    Index("waiting_calls_key", "key"),
+    sqlite_strict=True,
+)
+"""One row per run that an equal call may continue. `key` says for whom the call is made, and what it calls.
+
+`claimed_by` is the owner whose call continues the run now, empty if none does. The claim ends at the later of
+`claimed_until`, which is written when it is made, and the `alive_until` of its owner.
+"""
+
 DECISIONS = Table(
     "decisions",
     METADATA,
