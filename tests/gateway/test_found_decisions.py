@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +19,7 @@ from mcp.server.auth.provider import AccessToken
 
 from mcp import Client, StdioServerParameters
 from tests.gateway.conftest import Era, Served, serve_command
-from tests.gateway.served_tools import new_registry, note
+from tests.gateway.served_tools import new_registry, pay
 from tests.gateway.serving import serving
 from tests.gateway.test_asking_clients import FAILURE, Person, effects, told
 from tests.gateway.test_states import YES, never
@@ -112,7 +111,7 @@ async def test_a_denial_is_found_too(tmp_path: Path, arguments: dict[str, Any], 
         store.decide(request, Decision(verdict=verdict, reason="not today"))
         assert told(await sent(at, arguments, "ann")) == ("denied", "'pay' may not be run: not today.")
         assert request_of(await sent(at, arguments, "ann")) != request
-    assert not record.exists()
+    assert effects(record) == []
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -121,7 +120,7 @@ async def test_the_user_of_the_process_finds_a_decision_over_stdio_and_is_named(
 ) -> None:
     async def over_stdio() -> Any:
         command, *options = serve_command()
-        process = stdio_client(StdioServerParameters(command=command, args=options, cwd=str(tmp_path)))
+        process = stdio_client(StdioServerParameters(command=command, args=options, cwd=tmp_path, env=dict(os.environ)))
         async with Client(process, mode=era) as client:
             return await client.call_tool("pay", arguments)
 
@@ -151,7 +150,7 @@ def serving_for_people(store: Store, name: str = "tests", **described: Any) -> G
     """Serves `pay` to people. `described` changes the definition of the tool."""
     registry = new_registry()
     if described:
-        changed = ToolSpec.from_function(registry.get_tool("pay").function, **described)
+        changed = ToolSpec.from_function(pay, **described)
         registry.register(changed, "pay", permission="confirm", replace=True)
     with serving(ToolServer(registry, name, store=store, token_verifier=People()).asgi()) as port:
         yield f"http://127.0.0.1:{port}/mcp"
