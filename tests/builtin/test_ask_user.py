@@ -85,14 +85,14 @@ def test_a_question_at_the_limits_is_asked(right: dict[str, Any]) -> None:
     assert asked(**right)[0].success
 
 
-def test_the_model_reads_that_the_person_declined() -> None:
+def test_the_model_reads_that_the_approver_declined() -> None:
     made = registry()
     made.configure(approver=lambda _: Decision(verdict="deny", reason="busy"))
     result = made.invoke("ask_user", {"question": "Now?"})
     assert result.failure is not None
     assert (result.failure.kind, result.error) == (
         "denied",
-        "'ask_user' was stopped at its question: the person declined to answer 'Now?': busy.",
+        "'ask_user' was stopped at its question: the approver declined to answer 'Now?': busy.",
     )
 
 

@@ -101,11 +101,20 @@ def test_a_request_on_record_is_for_the_same_call_alone(world: World, paying: Pa
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reason"), [("deny", "a person refused it"), ("stop_run", "a person stopped the run")]
+    ("verdict", "channel", "reason"),
+    [
+        ("deny", "console", "a person refused it"),
+        ("stop_run", "console", "a person stopped the run"),
+        ("deny", "", "the approver refused it"),
+        ("stop_run", "", "the approver stopped the run"),
+        ("deny", "model", "a model refused it"),
+    ],
 )
-def test_a_refusal_without_a_reason_says_who_refused(world: World, paying: Paying, verdict: Any, reason: str) -> None:
+def test_a_refusal_without_a_reason_says_who_refused(
+    world: World, paying: Paying, verdict: Any, channel: str, reason: str
+) -> None:
     world.run = Run()
-    world.approver = lambda request: Decision(verdict=verdict)
+    world.approver = lambda request: Decision(verdict=verdict, by=Decider(channel=channel))
     assert world.call("pay", amount=5).error == f"'pay' may not be run: {reason}."
     assert world.run.stopped == (reason if verdict == "stop_run" else None)
 

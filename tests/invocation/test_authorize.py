@@ -130,9 +130,9 @@ def test_a_denied_call_does_not_run_and_the_reason_reaches_the_model(world: Worl
     assert (result.failure.data, till.paid) == ({"reason": reason}, [])
 
 
-def test_a_denial_without_a_reason_says_that_a_person_refused(world: World, till: Till, ask: Ask) -> None:
+def test_a_denial_without_a_reason_says_that_the_approver_refused(world: World, till: Till, ask: Ask) -> None:
     ask(decides("deny"))
-    assert world.call("pay", amount=5).text == f"'pay' may not be run: a person refused it.\n{DENIED}"
+    assert world.call("pay", amount=5).text == f"'pay' may not be run: the approver refused it.\n{DENIED}"
     assert till.paid == []
 
 

@@ -331,7 +331,7 @@ async def test_a_declined_question_of_a_round_is_a_value(store: RunStore) -> Non
         )
 
     turn = await Kitchen().session(store, tools=[pick], approver=approver).turn(calls(("pick", {})))
-    assert turn.results[0].data == {"a": "the person declined to answer 'A?': no", "b": "b"}
+    assert turn.results[0].data == {"a": "the approver declined to answer 'A?': no", "b": "b"}
 
 
 async def begun(session: Session, reply: dict[str, Any], reached: asyncio.Event) -> None:

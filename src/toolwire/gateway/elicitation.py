@@ -76,7 +76,7 @@ async def ask_for_server(context: ServerRequestContext[Any, Any], server: str, q
         _LOG.warning("an MCP client did not answer a question of the server %r: %s", server, error)
         return None
     if said.action == "decline":
-        return QuestionDeclined("the person declined")
+        return QuestionDeclined(question.message)
     return _read_form_content(question.schema, said.content or {}) if said.action == "accept" else None
 
 

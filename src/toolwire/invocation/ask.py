@@ -17,7 +17,7 @@ from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
-from toolwire.permission.deciding import check_fits, narrow_rule
+from toolwire.permission.deciding import POLICY, check_fits, narrow_rule
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Pending, ToolResult
@@ -28,6 +28,9 @@ _LOG = logging.getLogger("toolwire.approval")
 
 NO_ANSWER = "no answer came"
 """Why a call does not run whose approver decided nothing."""
+
+LATE = "no answer came in time"
+"""Why a call does not run whose time ended before its approver decided."""
 
 
 async def ask(
@@ -85,6 +88,8 @@ async def ask_for_decision(
         if ledger is not None:
             answer = await scope.ports.wait_for(ledger.decide(request, answer))
         return accept_or_deny(answer, request, scope), ""
+    except TimedOut:
+        return None, LATE
     except DecisionRefused as refused:
         first = refused.decided
         return None if first is None else accept_or_deny(first, request, scope), str(refused)
@@ -139,16 +144,17 @@ async def _ask_approver(request: ApprovalRequest, approver: Approver, scope: Sco
 
 
 async def _in_time(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
-    """Returns the approver's answer; None if the run's time ends first."""
+    """Returns the approver's answer.
+
+    Raises:
+        TimedOut: The run's time ended first.
+    """
     ports = scope.ports
     # A blocking wait belongs to a program, which ends by its own deadline.
     if scope.deadline is None or ports.is_blocking:
         return await ports.ask(approver, request)
     left_s = max(scope.deadline - time.monotonic(), 0.0)
-    try:
-        return await ports.finish(ports.ask(approver, request), left_s)
-    except TimedOut:
-        return None
+    return await ports.finish(ports.ask(approver, request), left_s)
 
 
 def accept_or_deny(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
@@ -160,7 +166,8 @@ def accept_or_deny(decision: Decision, request: ApprovalRequest, scope: Scope) -
     if refusal is None:
         return decision
     _LOG.warning("the decision on call %s does not count: %s", request.call_id, refusal)
-    return replace(decision, verdict="deny", reason=f"the decision does not count: {refusal}", remember=None)
+    by, reason = replace(decision.by, channel=POLICY), f"the decision does not count: {refusal}"
+    return replace(decision, verdict="deny", reason=reason, by=by, remember=None)
 
 
 def _remember_rule(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:

@@ -15,6 +15,7 @@ from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.permission.deciding import author_text
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -90,7 +91,7 @@ async def _ask_person(
 def _as_decided(
     prepared: Prepared, decision: Decision, scope: Scope, began: InDoubtStep | None
 ) -> Prepared | ToolResult:
-    call = prepared.call
+    call, author = prepared.call, author_text(decision.by, person="a person")
     prepared.approval = _decision_facts(decision)
     match decision.verdict:
         case "approve":
@@ -99,11 +100,11 @@ def _as_decided(
             edited = with_edits(prepared, decision, scope)
             return edited if isinstance(edited, Prepared) else edited.with_metadata(approval=prepared.approval)
         case "deny":
-            reason = decision.reason or "a person refused it"
+            reason = decision.reason or f"{author} refused it"
         case "answer":
             reason = "an answer approves nothing"
         case "stop_run":
-            reason = decision.reason or "a person stopped the run"
+            reason = decision.reason or f"{author} stopped the run"
             if scope.run is not None:
                 scope.run.stopped = reason
     refused = _denial(call, reason) if began is None else refuse_rerun(call, reason)

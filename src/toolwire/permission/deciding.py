@@ -19,6 +19,24 @@ ALLOWING = frozenset({"approve", "edit"})
 MODEL = "model"
 """The channel of a decider that is itself a model."""
 
+POLICY = "policy"
+"""The channel of a denial that the policy makes of a decision which does not count."""
+
+UNASKED = "unasked"
+"""The channel of a denial that toolwire makes where no person can be asked, or none answered in time."""
+
+_AUTHORS: Mapping[str, str] = {
+    MODEL: "a model",
+    POLICY: "the policy",
+    UNASKED: "toolwire, without a person,",
+    "callback": "the approver",
+}
+
+
+def author_text(by: Decider, *, person: str) -> str:
+    """Returns by what a call or an answer was refused, for the model. `person` is the text for a person."""
+    return _AUTHORS.get(by.channel, person)
+
 
 def undecidable(
     by: Decider, request: ApprovalRequest, verdict: Answer, approvers: Mapping[str, Set[str]]

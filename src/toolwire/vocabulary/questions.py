@@ -77,14 +77,16 @@ class InputRequired:
 
 
 class QuestionDeclined(ToolwireError):
-    """The person declined to answer. A tool may catch it; otherwise the call fails and the model reads it.
+    """A question was declined. A tool may catch it; otherwise the call fails and the model reads it.
 
     Attributes:
         question: The text of the question.
-        reason: The person's reason; empty without one.
+        reason: The reason; empty without one.
+        by: By what it was declined, as the model reads it: a person, unless another text is given.
     """
 
-    def __init__(self, question: str, reason: str = "") -> None:
-        super().__init__(f"the person declined to answer {question!r:.200}" + (f": {reason}" if reason else ""))
+    def __init__(self, question: str, reason: str = "", *, by: str = "the person") -> None:
+        super().__init__(f"{by} declined to answer {question!r:.200}" + (f": {reason}" if reason else ""))
         self.question = question
         self.reason = reason
+        self.by = by

@@ -27,6 +27,7 @@ from toolwire.mcp import server_questions
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import question_of
+from toolwire.permission.approval import Decider
 from toolwire.permission.rendering import render
 
 CALL = '{"name": "shop/order", "arguments": {}}'
@@ -46,6 +47,7 @@ class Person:
 
 
 DENIED = Decision(verdict="deny", reason="not today")
+BY_A_PERSON = Decision(verdict="deny", reason="not today", by=Decider(principal="ann", channel="console"))
 
 
 class Shop:
@@ -116,13 +118,22 @@ def test_a_question_bears_the_name_of_its_server_as_a_label(shops: Shops) -> Non
     assert "label      untrusted:shop" in render(person.asked[0]).splitlines()
 
 
-@pytest.mark.parametrize("approver", [None, Person(None, None), Person(DENIED)])
-def test_a_question_is_declined_without_a_person_or_by_one(
-    shops: Shops, approver: Any, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("approver", "by"),
+    [
+        (None, "toolwire, without a person, declined to answer 'How much?': no answer came"),
+        (Person(None, None), "toolwire, without a person, declined to answer 'How much?': no answer came"),
+        (Person(DENIED), "the approver declined to answer 'How much?'"),
+        (Person(BY_A_PERSON), "the person declined to answer 'How much?'"),
+    ],
+    ids=["nobody", "no answer", "the approver", "a person"],
+)
+def test_a_question_is_declined_without_a_person_or_by_one_and_the_log_says_by_what(
+    shops: Shops, approver: Any, by: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = shops(wanted(), text("closed"))
     assert shop.registry(approver).invoke("shop/order").text == "closed"
-    assert "its question was declined: the person declined to answer 'How much?': " in caplog.text
+    assert f"its question was declined: {by}" in caplog.text
     assert shop.answers == [{"q": ("decline", None)}]
 
 

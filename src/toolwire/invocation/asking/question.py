@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from toolwire.invocation.ask import NO_ANSWER, accept_or_deny, ask_for_decision, is_late, new_request
+from toolwire.invocation.ask import LATE, NO_ANSWER, accept_or_deny, ask_for_decision, is_late, new_request
 from toolwire.invocation.asking.call_notes import CallNotes
 from toolwire.invocation.asking.ends import other_call, other_question, too_many, wrong_round
 from toolwire.invocation.ports.pauses import PauseClock
@@ -19,7 +19,8 @@ from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
-from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision
+from toolwire.permission.deciding import UNASKED, author_text
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
 from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
@@ -140,9 +141,7 @@ class Questions:
             return
         await self._use((request for request, _ in decisions.values()), self._scope.ledger)
         self.answers = {
-            name: plain_value(decision.answer)
-            if decision.verdict == "answer"
-            else QuestionDeclined(request.question, decision.reason)
+            name: plain_value(decision.answer) if decision.verdict == "answer" else _declined(request, decision)
             for name, (request, decision) in decisions.items()
         }
         self.state, self._ordinals = found.state, count(found.first + len(found.messages))
@@ -159,7 +158,7 @@ class Questions:
             raise self._note_failed_record(error) from error
         if decision.verdict == "answer":
             return plain_value(decision.answer)
-        raise QuestionDeclined(request.question, decision.reason)
+        raise _declined(request, decision)
 
     async def await_call(self, calling: Coroutine[Any, Any, Outcome]) -> ToolResult:
         """Awaits a call that the tool makes, and returns its result.
@@ -222,7 +221,7 @@ class Questions:
             request, decision = await scope.ports.wait_for(ledger.ask(wanted))
             if (request.kind, request.arguments_digest) != (wanted.kind, wanted.arguments_digest):
                 self.leave(other_question(call, request.id))
-        why = NO_ANSWER
+        why = LATE if is_late(request, scope) else NO_ANSWER
         if decision is not None:
             decision = accept_or_deny(decision, request, scope)
         elif not is_late(request, scope):
@@ -241,7 +240,8 @@ class Questions:
         """Declines a server's question in the place of a person, so that the server can end its work."""
         self._warn_of_nobody(request, why)
         seen = request.arguments_digest
-        refusal = Decision(verdict="deny", reason=why, request_id=request.id, seen_arguments_digest=seen)
+        by = Decider(channel=UNASKED)
+        refusal = Decision(verdict="deny", reason=why, by=by, request_id=request.id, seen_arguments_digest=seen)
         return refusal if ledger is None else await self._scope.ports.wait_for(ledger.decide(request, refusal))
 
     def _leave_unanswered(self, request: ApprovalRequest, why: str) -> NoReturn:
@@ -281,6 +281,10 @@ class Questions:
             parent=self._call.id,
             arguments_digest=digest({"question": message, "schema": schema}),
         )
+
+
+def _declined(request: ApprovalRequest, decision: Decision) -> QuestionDeclined:
+    return QuestionDeclined(request.question, decision.reason, by=author_text(decision.by, person="the person"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
