@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -50,6 +51,13 @@ class CallClaim:
     is_useless: bool = False
     """True if the earlier run cannot be continued any more."""
 
+    @property
+    def leaves_something(self) -> bool:
+        """True if the store has to know how the call ended."""
+        is_suspended = self.turn is not None and self.turn.suspended is not None
+        # A client with the state of its forms continues the call by that, so that an equal one is another call.
+        return bool(self.key) and (bool(self.run_id) or (is_suspended and not self.has_forms))
+
 
 class CallClaims:
     """The calls of one server that wait for a person."""
@@ -85,9 +93,10 @@ class CallClaims:
         try:
             yield claim
         finally:
-            # Also for a call whose client is gone.
-            with anyio.CancelScope(shield=True):
-                await self._leave(claim)
+            if claim.leaves_something:
+                # Also for a call whose client is gone.
+                with anyio.CancelScope(shield=True):
+                    await self._leave(claim)
 
     async def _find(self, key: str, *, can_ask: bool) -> CallClaim:
         assert self._store is not None
@@ -96,27 +105,29 @@ class CallClaims:
                 pending = await self._store.apending(found.run_id)
                 if pending:
                     return CallClaim(key=key, pending=pending)
-            if await asyncio.wrap_future(self._store.claim_waiting_call(key, found.run_id)):
+            # A claim that was made is also ended.
+            with anyio.CancelScope(shield=True):
+                is_mine = await asyncio.wrap_future(self._store.claim_waiting_call(key, found.run_id))
+            if is_mine:
                 return CallClaim(key=key, run_id=found.run_id)
         return CallClaim(key=key)
 
     async def _leave(self, claim: CallClaim) -> None:
-        store, key, suspended = self._store, claim.key, None if claim.turn is None else claim.turn.suspended
-        if store is None or not key:
-            return
-        written: Awaitable[None] | None = None
-        if suspended is not None and (claim.run_id or not claim.has_forms):
-            # All may be decided by now.
-            last = store.clock() + REQUEST_LIFE_S
-            expires_at = max((request.expires_at for request in suspended.pending), default=last)
-            written = asyncio.wrap_future(store.keep_waiting_call(key, suspended.run_id, expires_at=expires_at))
-        elif claim.run_id and (claim.turn is not None or claim.is_useless):
-            written = asyncio.wrap_future(store.forget_waiting_call(key, claim.run_id))
-        elif claim.run_id:
-            written = asyncio.wrap_future(store.free_waiting_call(key, claim.run_id))
+        """Keeps, frees or forgets the run of a call that was suspended, or that continued another one."""
+        assert self._store is not None
         try:
-            if written is not None:
-                await written
+            await asyncio.wrap_future(self._record(self._store, claim))
         except StoreUnavailable:
             # The answer of the call counts. The next equal call is asked about anew.
             _LOG.exception("a call that waits for a person cannot be found again")
+
+    def _record(self, store: Store, claim: CallClaim) -> Future[None]:
+        turn, key, run_id = claim.turn, claim.key, claim.run_id
+        if turn is None and not claim.is_useless:
+            return store.free_waiting_call(key, run_id)
+        if turn is None or turn.suspended is None:
+            return store.forget_waiting_call(key, run_id)
+        # All may be decided by now.
+        last = store.clock() + REQUEST_LIFE_S
+        expires_at = max((request.expires_at for request in turn.suspended.pending), default=last)
+        return store.keep_waiting_call(key, turn.suspended.run_id, expires_at=expires_at)
