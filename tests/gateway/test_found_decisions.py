@@ -64,6 +64,7 @@ def arguments(record: Path) -> dict[str, Any]:
     return {"amount": 5, "record": str(record)}
 
 
+@pytest.mark.parametrize(("url", "era"), [("sqlite", "auto"), ("postgresql", "legacy")], indirect=["url"])
 async def test_a_decision_is_found_once_after_a_restart_in_another_session(
     url: str, served: Callable[..., Served], arguments: dict[str, Any], record: Path, era: Era
 ) -> None:
@@ -276,7 +277,9 @@ async def test_what_one_client_asked_for_never_runs_for_another_without_a_token(
         assert told(await sent(at, arguments)) == ("approval_required", IN_VAIN)
         assert effects(record) == []
         # The control: the state stands for the call, and whoever has it goes on.
-        said = {key: types.ElicitResult(action="accept", content=YES) for key in asked.input_requests or {}}  # type: ignore[arg-type]
+        said: types.InputResponses = {
+            key: types.ElicitResult(action="accept", content=YES) for key in asked.input_requests or {}
+        }  # type: ignore[arg-type]
         state = asked.request_state
         result = await one.session.call_tool("pay", arguments, input_responses=said, request_state=state)
         assert told(result) == ("success", "paid 5")

@@ -106,8 +106,9 @@ class CallClaims:
                 if pending:
                     return CallClaim(key=key, pending=pending)
             # A claim that was made is also ended.
+            claimed, is_mine = self._store.claim_waiting_call(key, found.run_id), False
             with anyio.CancelScope(shield=True):
-                is_mine = await asyncio.wrap_future(self._store.claim_waiting_call(key, found.run_id))
+                is_mine = await asyncio.wrap_future(claimed)
             if is_mine:
                 return CallClaim(key=key, run_id=found.run_id)
         return CallClaim(key=key)
@@ -119,7 +120,7 @@ class CallClaims:
             await asyncio.wrap_future(self._record(self._store, claim))
         except StoreUnavailable:
             # The answer of the call counts. The next equal call is asked about anew.
-            _LOG.exception("a call that waits for a person cannot be found again")
+            _LOG.exception("an equal call cannot find the call that waits for a person")
 
     def _record(self, store: Store, claim: CallClaim) -> Future[None]:
         turn, key, run_id = claim.turn, claim.key, claim.run_id

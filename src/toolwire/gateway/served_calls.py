@@ -170,7 +170,7 @@ class ServedCalls:
             "approval_required",
             f"{pending[0].tool!r} was not run: a person has to decide on it, and without a token nothing tells this "
             "client from others that send the same call.",
-            hint="Tell the user: this client needs a token of the server, and then the call may be sent again.",
+            hint="Tell the user: this client needs a token of the server, and then the call can wait for a decision.",
         )
 
     def _mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:

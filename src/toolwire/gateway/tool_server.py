@@ -90,8 +90,7 @@ class ToolServer:
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
             version: The version that clients show.
             instructions: A text about the tools for the client's model.
-            caller: The caller of clients without a token. If it has no principal, the principal over stdio is `local:`
-                and the id of this process's user.
+            caller: The caller of clients without a token. Over stdio it is the user, as `local:1000`, if none is named.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
             token_verifier: Verifies bearer tokens in place of `token`. The principal is the token's subject, or else
                 its client.
