@@ -278,8 +278,8 @@ async def test_what_one_client_asked_for_never_runs_for_another_without_a_token(
         assert effects(record) == []
         # The control: the state stands for the call, and whoever has it goes on.
         said: types.InputResponses = {
-            key: types.ElicitResult(action="accept", content=YES) for key in asked.input_requests or {}
-        }  # type: ignore[arg-type]
+            key: types.ElicitResult(action="accept", content=dict[str, Any](YES)) for key in asked.input_requests or {}
+        }
         state = asked.request_state
         result = await one.session.call_tool("pay", arguments, input_responses=said, request_state=state)
         assert told(result) == ("success", "paid 5")
@@ -316,7 +316,7 @@ async def test_equal_calls_that_show_forms_side_by_side_are_two_calls(
         if len(shown) == 2:
             both_shown.set()
         await both_shown.wait()
-        return types.ElicitResult(action="accept", content=YES)  # type: ignore[arg-type]
+        return types.ElicitResult(action="accept", content=dict[str, Any](YES))
 
     with Store.open(f"sqlite:///{tmp_path}/runs.db") as store, serving_for_people(store) as at:
         results = await asyncio.gather(
