@@ -24,12 +24,9 @@ from tests.gateway.serving import call_body, raw, serving
 from tests.gateway.test_asking_clients import told
 from tests.patience import PATIENCE_S, until
 from toolwire import ToolServer
-from toolwire.gateway.clients import WAITING
-from toolwire.gateway.clients import Client as ServedClient
 from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import BODY_BYTES, CALLS, DRAIN_S, IDLE_S, NAME_CHARACTERS, SESSIONS, ServerLimits
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.vocabulary.calls import ToolCall
 
 START = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
@@ -214,14 +211,3 @@ def test_a_stdio_server_ends_after_a_signal_once_its_call_has_ended(tmp_path: Pa
 def test_a_served_name_has_at_most_48_characters(name: str, served: str) -> None:
     assert client_safe_name(name) == served
     assert len(served) <= NAME_CHARACTERS
-
-
-def test_the_oldest_waiting_calls_of_a_client_are_forgotten(tmp_path: Path) -> None:
-    server = ToolServer(new_registry(), "tests")
-    client = ServedClient(server._session(server._caller), server._caller, False)  # pyright: ignore
-    calls = [ToolCall("pay", {"amount": amount}) for amount in range(WAITING + 1)]
-    for call in calls[:WAITING]:
-        client.wait(call, f"r_{call.arguments['amount']}")
-    assert client.run_of(calls[0]) == "r_0"
-    client.wait(calls[WAITING], "r_last")
-    assert (client.run_of(calls[0]), client.run_of(calls[1]), client.run_of(calls[WAITING])) == (None, "r_1", "r_last")
