@@ -15,9 +15,10 @@ from toolwire.mcp.offered.list_changes import ListChanges, ServerNews
 from toolwire.mcp.offered.listing import OfferKind
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import DECLINED, answer_of, question_of
+from toolwire.mcp.server_questions import BY_TOOLWIRE, answer_of, question_of
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import ToolwireError
+from toolwire.vocabulary.questions import QuestionDeclined
 
 
 class OpenConnection:
@@ -58,14 +59,14 @@ class OpenConnection:
         sending, log = self.sending_of_message(), self._log
         if sending is None:
             log.warning(f"its question was declined: {len(self.under_way)} calls are under way, and it names none")
-            return DECLINED
+            return BY_TOOLWIRE
         if sending.ask is None:
             log.warning("its question was declined: this call has no person")
-            return DECLINED
+            return BY_TOOLWIRE
         sending.questions += 1
         question = question_of(params, log, number=sending.questions)
         if question is None:
-            return DECLINED
+            return BY_TOOLWIRE
         try:
             with sending.asking():
                 if sending.listener is not None and sending.listener.can_ask:
@@ -76,7 +77,7 @@ class OpenConnection:
             return answer_of(answer)
         except ToolwireError as declined:
             log.warning(f"its question was declined: {declined}")
-            return DECLINED
+            return answer_of(declined) if isinstance(declined, QuestionDeclined) else BY_TOOLWIRE
         except Interrupted:
             return ElicitResult(action="cancel")
 

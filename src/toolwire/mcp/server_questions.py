@@ -28,10 +28,19 @@ from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, 
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
-from toolwire.vocabulary.questions import InputRequired, Question, QuestionDeclined
+from toolwire.vocabulary.questions import A_PERSON, InputRequired, Question, QuestionDeclined
 from toolwire.vocabulary.results import ToolResult
 
-DECLINED = ElicitResult(action="decline")
+DECLINED_BY = "toolwire/declinedBy"
+"""The key in the `_meta` of a declined question that says by what it was declined, unless it was a person."""
+
+
+def declined_by(what: str) -> ElicitResult:
+    """Returns the answer to a question that no person declined, with what did so in their place."""
+    return ElicitResult(action="decline", _meta={DECLINED_BY: what})
+
+
+DECLINED, BY_TOOLWIRE = ElicitResult(action="decline"), declined_by("toolwire, without a person")
 
 _ROOT_KEYS = {"$schema", "type", "title", "description", "properties", "required", "additionalProperties"}
 _FIELD_KEYS = {
@@ -118,7 +127,9 @@ def _page(params: ElicitRequestURLParams) -> Question:
 
 def answer_of(answer: Any) -> ElicitResult:
     """Returns an answer, or a `QuestionDeclined`, as the server reads it."""
-    if isinstance(answer, QuestionDeclined) or answer is False:
+    if isinstance(answer, QuestionDeclined):
+        return DECLINED if answer.by == A_PERSON else declined_by(answer.by.rstrip(","))
+    if answer is False:
         return DECLINED
     if answer is True:
         return ElicitResult(action="accept")
@@ -126,7 +137,7 @@ def answer_of(answer: Any) -> ElicitResult:
         return ElicitResult(action="accept", content=answer)
     except ValidationError:
         # An answer with fields that the form does not have.
-        return DECLINED
+        return BY_TOOLWIRE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +170,7 @@ def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
         if isinstance(answer, QuestionDeclined):
             log.warning(f"its question was declined: {answer}")
     answers = {name: answer_of(answer) for name, answer in context.answers.items()}
-    declined = dict.fromkeys(kept["declined"], DECLINED)
+    declined = dict.fromkeys(kept["declined"], BY_TOOLWIRE)
     # An older version of toolwire kept no number.
     asked = kept.get("questions", len(declined) + len(answers))
     return RoundTrip(number=kept["leg"], responses={**declined, **answers}, state=kept["state"], questions=asked)
@@ -192,5 +203,5 @@ def next_round_trip(
     if questions:
         kept = {"leg": round_trip.number + 1, "declined": declined, "state": state, "questions": asked}
         return InputRequired(questions, kept)
-    responses = dict.fromkeys(declined, DECLINED) or None
+    responses = dict.fromkeys(declined, BY_TOOLWIRE) or None
     return RoundTrip(number=round_trip.number + 1, responses=responses, state=state, questions=asked)

@@ -76,6 +76,10 @@ class InputRequired:
                 )
 
 
+A_PERSON = "the person"
+"""What a declined question says of a person, whose name the model does not read."""
+
+
 class QuestionDeclined(ToolwireError):
     """A question was declined. A tool may catch it; otherwise the call fails and the model reads it.
 
@@ -85,7 +89,7 @@ class QuestionDeclined(ToolwireError):
         by: By what it was declined, as the model reads it: a person, unless another text is given.
     """
 
-    def __init__(self, question: str, reason: str = "", *, by: str = "the person") -> None:
+    def __init__(self, question: str, reason: str = "", *, by: str = A_PERSON) -> None:
         super().__init__(f"{by} declined to answer {question!r:.200}" + (f": {reason}" if reason else ""))
         self.question = question
         self.reason = reason

@@ -47,6 +47,7 @@ class Person:
 
 
 DENIED = Decision(verdict="deny", reason="not today")
+NOBODY = "toolwire, without a person"
 BY_A_PERSON = Decision(verdict="deny", reason="not today", by=Decider(principal="ann", channel="console"))
 
 
@@ -119,21 +120,23 @@ def test_a_question_bears_the_name_of_its_server_as_a_label(shops: Shops) -> Non
 
 
 @pytest.mark.parametrize(
-    ("approver", "by"),
+    ("approver", "logged", "by"),
     [
-        (None, "toolwire, without a person, declined to answer 'How much?': no answer came"),
-        (Person(None, None), "toolwire, without a person, declined to answer 'How much?': no answer came"),
-        (Person(DENIED), "the approver declined to answer 'How much?'"),
-        (Person(BY_A_PERSON), "the person declined to answer 'How much?'"),
+        (None, f"{NOBODY}, declined to answer 'How much?': no answer came", NOBODY),
+        (Person(None, None), f"{NOBODY}, declined to answer 'How much?': no answer came", NOBODY),
+        (Person(DENIED), "the approver declined to answer 'How much?': not today", "the approver"),
+        (Person(BY_A_PERSON), "the person declined to answer 'How much?': not today", None),
     ],
     ids=["nobody", "no answer", "the approver", "a person"],
 )
-def test_a_question_is_declined_without_a_person_or_by_one_and_the_log_says_by_what(
-    shops: Shops, approver: Any, by: str, caplog: pytest.LogCaptureFixture
+def test_a_question_is_declined_without_a_person_or_by_one_and_the_log_and_the_server_hear_by_what(
+    shops: Shops, approver: Any, logged: str, by: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = shops(wanted(), text("closed"))
     assert shop.registry(approver).invoke("shop/order").text == "closed"
-    assert f"its question was declined: {by}" in caplog.text
+    assert f"its question was declined: {logged}" in caplog.text
+    said = (shop.legs[1].input_responses or {})["q"]
+    assert said.meta == (None if by is None else {"toolwire/declinedBy": by})
     assert shop.answers == [{"q": ("decline", None)}]
 
 

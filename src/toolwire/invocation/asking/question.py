@@ -23,7 +23,7 @@ from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import UNASKED, author_text
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
-from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
+from toolwire.vocabulary.questions import A_PERSON, QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.values import digest, plain_value
 
@@ -284,7 +284,7 @@ class Questions:
 
 
 def _declined(request: ApprovalRequest, decision: Decision) -> QuestionDeclined:
-    return QuestionDeclined(request.question, decision.reason, by=author_text(decision.by, person="the person"))
+    return QuestionDeclined(request.question, decision.reason, by=author_text(decision.by, person=A_PERSON))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
