@@ -61,6 +61,7 @@ OWN = {
     "RunLedger.pages",
     "Sandbox.__init__.zygotes",
     "Sandbox.zygotes",
+    "StoreQueue.waiting_calls",
     "Tool.docs",
     "Tool.find_problems",
     "Tool.invoke",
