@@ -19,7 +19,7 @@ from mcp.server.auth.provider import AccessToken
 
 from mcp import Client, StdioServerParameters
 from tests.gateway.conftest import Era, Served, serve_command
-from tests.gateway.served_tools import new_registry, pay
+from tests.gateway.served_tools import new_registry, note, pay
 from tests.gateway.serving import serving
 from tests.gateway.test_asking_clients import FAILURE, Person, effects, told
 from tests.gateway.test_states import YES, never
@@ -27,7 +27,7 @@ from tests.gateway.test_waiting_calls import unanswered
 from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
 from tests.patience import PATIENCE_S, until
-from toolwire import Caller, ClientProfiles, Decision, Store, ToolServer, ToolSpec
+from toolwire import Caller, ClientProfiles, Decision, DecisionRefused, Session, Store, ToolServer, ToolSpec
 
 KEY = "the-token"
 APPROVE = Decision(verdict="approve")
@@ -132,6 +132,43 @@ async def test_the_user_of_the_process_finds_a_decision_over_stdio_and_is_named(
         store.decide(asked, APPROVE)
         assert told(await over_stdio()) == ("success", "paid 5")
         assert {row.principal for row in store.log() if row.kind == "call"} == {me}
+    assert effects(record) == ["5"]
+
+
+async def test_a_decision_that_cannot_be_used_is_told_once_and_then_the_call_is_a_new_one(
+    tmp_path: Path, arguments: dict[str, Any], record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise DecisionRefused("divergence", "recorded by another version")
+
+    with Store.open(f"sqlite:///{tmp_path}/runs.db") as store, serving_for_people(store) as at:
+        asked = request_of(await sent(at, arguments, "ann"))
+        store.decide(asked, APPROVE)
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "resume", refuse)
+            assert told(await sent(at, arguments, "ann")) == (
+                "unavailable",
+                "'pay' was not run: an earlier decision on the same call cannot be used any more.",
+            )
+        assert request_of(await sent(at, arguments, "ann")) != asked
+    assert effects(record) == []
+
+
+async def test_a_call_that_found_no_slot_leaves_its_decision_to_the_next(
+    tmp_path: Path, arguments: dict[str, Any], record: Path
+) -> None:
+    mark = tmp_path / "mark"
+    with Store.open(f"sqlite:///{tmp_path}/runs.db") as store:
+        gateway = ToolServer(new_registry(), "tests", store=store, token_verifier=People(), calls=1)
+        with serving(gateway.asgi()) as port:
+            at = f"http://127.0.0.1:{port}/mcp"
+            store.decide(request_of(await sent(at, arguments, "ann")), APPROVE)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: sent(at, {"mark": str(mark)}, "bob", name="nap"))
+                await asyncio.to_thread(until, Path(f"{mark}.begun").exists)
+                assert told(await sent(at, arguments, "ann"))[0] == "overloaded"
+                await asyncio.to_thread(note, f"{mark}.go", "")
+            assert told(await sent(at, arguments, "ann")) == ("success", "paid 5")
     assert effects(record) == ["5"]
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, cast
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from tests.architecture.source import ROOT
 from tests.journal.world import done, request, started
@@ -118,6 +118,26 @@ def test_a_run_that_is_deleted_leaves_nothing(store: Store) -> None:
     assert rows(store) == 1
     assert store.forget(before=time.time() + 1) == 1
     assert rows(store) == 0
+
+
+@pytest.mark.usefixtures("is_new")
+def test_an_older_store_is_upgraded_and_its_runs_wait_on(url: str) -> None:
+    with Store.open(url) as store:
+        ledger = started(store)
+        asked = done(ledger.ask(request(ledger)))[0].id
+        done(ledger.suspend())
+        done(store._database.run(make_older))
+    with Store.open(url) as store:
+        assert [one.id for one in store.pending()] == [asked]
+        assert found(store) == []
+        done(store.keep_waiting_call(KEY, ledger.run_id, expires_at=time.time() + 60))
+        assert found(store) == [(ledger.run_id, False)]
+
+
+def make_older(connection: Connection) -> None:
+    """Takes back the revision that added the table."""
+    connection.exec_driver_sql("DROP TABLE waiting_calls")
+    connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0014'")
 
 
 def rows(store: Store) -> int:
