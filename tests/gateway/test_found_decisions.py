@@ -361,3 +361,17 @@ async def test_equal_calls_that_show_forms_side_by_side_are_two_calls(
         )
     assert [told(result) for result in results] == [("success", "paid 5")] * 2
     assert effects(record) == ["5", "5"]
+
+
+async def test_a_call_whose_client_has_the_state_of_its_forms_is_not_found_by_an_equal_call(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/runs.db") as store, serving_for_people(store) as at:
+        async with connected(at, "ann", elicitation_callback=never) as client:
+            for _ in range(2):
+                asked = await client.session.call_tool("pay", arguments, allow_input_required=True)
+                assert isinstance(asked, types.InputRequiredResult)
+        assert len(store.pending()) == 2
+        # The control: a call without forms, of the same person, is a third one and is found by the fourth.
+        assert request_of(await sent(at, arguments, "ann")) == request_of(await sent(at, arguments, "ann"))
+        assert len(store.pending()) == 3
