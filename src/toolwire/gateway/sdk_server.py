@@ -84,8 +84,9 @@ class SdkServer(Server[None]):
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
     ) -> InitializationOptions:
-        """Returns the SDK's options, which promise `list_changed`: the SDK's HTTP app asks for no options."""
-        told = notification_options or NotificationOptions(True, True, True)
+        """Returns the SDK's options. They promise `list_changed`, but to clients without a session: none would come."""
+        there = not self._parts.clients.is_stateless
+        told = notification_options or NotificationOptions(there, there, there)
         return super().create_initialization_options(told, *arguments, **options)
 
     def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:

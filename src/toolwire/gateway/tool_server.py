@@ -14,6 +14,7 @@ from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.file_limits import FileLimits
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.invocation.judge import may_ask
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
@@ -74,6 +75,7 @@ class ToolServer:
         auth: AuthSettings | None = None,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
+        stateless: bool = False,
         **limits: Unpack[ServerLimitOptions],
     ) -> None:
         """Combines tools with the settings of a server. Serves nothing yet.
@@ -97,6 +99,10 @@ class ToolServer:
                 without a port allows any. This machine's loopback names are always served.
             origins: Values of the Origin header that are served besides the server's own, such as
                 `https://app.example.com`.
+            stateless: No request over HTTP belongs to a session, in both eras of the protocol: each may go to another
+                process with the same tools and the same store, behind a load balancer. Clients of the handshake
+                protocols then see no forms and hear of no changes. It needs a token if the server has a store and a
+                tool can ask a person.
             **limits: See `ServerLimits` of `toolwire.types`.
 
         Raises:
@@ -119,6 +125,9 @@ class ToolServer:
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits = ServerLimits(**limits)
         self._check_tokens()
+        self._is_stateless = stateless
+        if stateless and self._store is not None and token is None and token_verifier is None:
+            self._refuse_tools_that_ask()
 
     def __repr__(self) -> str:
         return f"<ToolServer {self.name!r}>"
@@ -191,6 +200,18 @@ class ToolServer:
         if self._auth is not None and self._verifier is None:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
 
+    def _refuse_tools_that_ask(self) -> None:
+        """Refuses tools whose calls may wait for a person: nothing would tell the clients apart that ask for them."""
+        scope = self._behind._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        servers = [f"the MCP server {state.server!r}" for state in self._behind.mcp.states]
+        asking = servers or [f"the tool {one.name!r}" for one in scope.catalogue if may_ask(one, scope.policy)]
+        if asking:
+            raise ConfigurationError(
+                f"stateless=True without a token: {asking[0]} can ask a person, and without sessions nothing tells the "
+                "clients apart that wait for an answer. Give token= or token_verifier= (--token-env, or profiles in "
+                "the file), or serve without a store"
+            )
+
     def _sdk_server(self) -> SdkServer:
         from toolwire.gateway.sdk_server import SdkServer
 
@@ -208,7 +229,11 @@ class ToolServer:
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
         clients = Clients(
-            self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
+            self._session,
+            lambda caller: self._session(caller, requests),
+            self._caller,
+            self._limits.sessions,
+            is_stateless=self._is_stateless,
         )
         slots, verifier = Slots(self._limits.calls), self._verifier
         profiles = verifier if isinstance(verifier, ClientProfiles) else None
@@ -231,7 +256,7 @@ class ToolServer:
         from toolwire.gateway.http.probe_pages import health_routes
 
         health = health_routes(lambda: self._behind.mcp.states, self._store)
-        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health)
+        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health, self._is_stateless)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
         session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)

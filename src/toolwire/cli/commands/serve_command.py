@@ -46,6 +46,7 @@ Examples:
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
   toolwire serve --tools tools.py --store none
+  toolwire serve --tools t.py --http 8000 --stateless
   toolwire serve --config mcp.json --print-config vscode
 
 Without --http, the client is the process that started this one: it talks by
@@ -65,6 +66,10 @@ also get the resources and prompts of these servers.
 
 The policy file is read again in the same way: a changed rule is in force at
 the next call.
+
+With --stateless no request over HTTP belongs to a session: start the command
+several times behind a load balancer, each with the same files and the same
+--store of PostgreSQL. It needs tokens if a tool can ask a person.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`. A store that
@@ -103,6 +108,9 @@ def serve(
         str | None,
         typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http."),
     ] = None,
+    stateless: Annotated[
+        bool, typer.Option("--stateless", help="No request belongs to a session: for several replicas of --http.")
+    ] = False,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
     ] = None,
@@ -120,6 +128,8 @@ def serve(
         raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
+    if stateless and http is None:
+        raise Stop(ExitCode.WRONG_USAGE, "--stateless is for --http", hint="Give --http PORT, or leave it out.")
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
@@ -137,6 +147,7 @@ def serve(
             token=_token(token_env, http),
             token_verifier=profiles,
             hosts=allow_host or (),
+            stateless=stateless,
         )
         _run_server(server, registry, host, http, output)
 

@@ -43,6 +43,8 @@ class Access:
     origins: tuple[str, ...]
     health: Sequence[BaseRoute]
     """The pages for probes."""
+    is_stateless: bool
+    """True if no request belongs to a session."""
 
 
 class OneToken:
@@ -63,6 +65,7 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
     """Returns the application of one server."""
     manager = StreamableHTTPSessionManager(
         app=server,
+        stateless=access.is_stateless,
         max_request_body_size=limits.body_bytes,
         max_sessions=limits.sessions,
         session_idle_timeout=limits.idle_s,
@@ -75,7 +78,8 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
 
     middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins), Middleware(RequestEnds)]
     sessions = Slots(limits.sessions, "session", "open", each=limits.each(limits.sessions))
-    endpoint: Any = WholeRequests(SessionShares(StreamableHTTPASGIApp(manager), manager, sessions), limits)
+    served: ASGIApp = StreamableHTTPASGIApp(manager)
+    endpoint: Any = WholeRequests(served if access.is_stateless else SessionShares(served, manager, sessions), limits)
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)
     if verifier is not None:
@@ -88,9 +92,9 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
             authorization_servers=[access.auth.issuer_url],
             scopes_supported=access.auth.required_scopes,
         )
-    return Starlette(
-        routes=[Route(PATH, endpoint=endpoint), *routes, *access.health], middleware=middleware, lifespan=lifespan
-    )
+    # GET would open a stream of a session's news, and DELETE end a session.
+    own = Route(PATH, endpoint=endpoint, methods=["POST"] if access.is_stateless else None)
+    return Starlette(routes=[own, *routes, *access.health], middleware=middleware, lifespan=lifespan)
 
 
 def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBackend:
