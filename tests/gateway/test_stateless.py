@@ -49,9 +49,11 @@ def replicas(url: str, served: Callable[..., Served]) -> Iterator[int]:
 @asynccontextmanager
 async def balanced(ports: Iterator[int], **options: Any) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {KEY}"}
-    async with httpx2.AsyncClient(transport=Balancer(ports), headers=headers) as http:
-        async with Client(streamable_http_client("http://127.0.0.1:1/mcp", http_client=http), **options) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(transport=Balancer(ports), headers=headers) as http,
+        Client(streamable_http_client("http://127.0.0.1:1/mcp", http_client=http), **options) as client,
+    ):
+        yield client
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)

@@ -1,15 +1,18 @@
-"""The limits of a file: how many calls a client makes, and how many a tool of a server takes."""
+"""The limits of a file: how many calls a client makes and a tool of a server takes, and how long results are."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.invocation.middleware.onion import CallNext, Middleware, PreparedCall
 from toolwire.invocation.middleware.rate_limit import RateLimit
+from toolwire.invocation.postprocess import first_page, postprocess
 from toolwire.mcp.values.call_limits import CallLimits
+from toolwire.vocabulary.calls import READ_RESULT
 from toolwire.vocabulary.results import ToolResult
 
 LimitsOf = Callable[[str], CallLimits | None]
@@ -30,7 +33,7 @@ class FileLimits:
         self._made: dict[_Group, list[Middleware]] = {}
 
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
-        client, server = call.scope.caller.principal, call.tool.partition("/")[0]
+        client, server = call.caller.principal, _server_of(call)
         layers: list[Any] = []
         for_client, for_server = self._of_client(client), self._of_server(server)
         if for_client is not None and not call.is_composite:
@@ -48,6 +51,34 @@ class FileLimits:
                     self._made.clear()
                 self._made[group] = _layers_of(group)
             return self._made[group]
+
+
+class ResultLimits:
+    """A middleware that applies the limits of a file to the text of each result: a longer one comes in pages."""
+
+    def __init__(self, of_client: LimitsOf, of_server: LimitsOf) -> None:
+        """As `FileLimits`."""
+        self._of_client, self._of_server = of_client, of_server
+
+    async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
+        found = (self._of_client(call.caller.principal), self._of_server(_server_of(call)))
+        sizes = [one.result_bytes for one in found if one is not None and one.result_bytes is not None]
+        own = call.scope.result_limit_bytes
+        # A program gets whole data, and the pages of a result are short already.
+        if not sizes or own is None or call.tool == READ_RESULT:
+            return await call_next(call)
+        scope, entry = replace(call.scope, result_limit_bytes=min(own, *sizes)), call.prepared.entry
+        result = await call_next(PreparedCall(call.prepared, scope, call.rewritten))
+        # What a program printed and its result are cut apart, by the scope.
+        shown = result if call.is_composite else postprocess(call.call, entry, result, scope.result_limit_bytes)
+        is_cut = shown is not result and "is_cut" in shown.metadata
+        return await first_page(shown, result, entry, scope) if is_cut else shown
+
+
+def _server_of(call: PreparedCall) -> str:
+    """Returns the server behind the call; empty for a tool of this process."""
+    server, mark, _ = call.tool.partition("/")
+    return server if mark else ""
 
 
 def _layers_of(group: _Group) -> list[Middleware]:

@@ -12,7 +12,7 @@ from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
-from toolwire.gateway.file_limits import FileLimits
+from toolwire.gateway.file_limits import FileLimits, ResultLimits
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.judge import may_ask
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
@@ -116,9 +116,9 @@ class ToolServer:
             raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind = self._tools
-        self._apply_file_limits(token_verifier)
         if mode == "code":
             self._tools = _code_front(self._tools)
+        self._apply_file_limits(token_verifier)
         self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
@@ -187,10 +187,13 @@ class ToolServer:
         run_stdio(server, self._parts.slots, self._limits)
 
     def _apply_file_limits(self, profiles: object) -> None:
-        """Adds the layer that applies the limits of a file to each call, if there may be such limits."""
+        """Adds the layers that apply the limits of a file to each call, if there may be such limits."""
         of_client = profiles.limits_of if isinstance(profiles, ClientProfiles) else _no_limits
         if isinstance(profiles, ClientProfiles) or self._behind.mcp.states:
-            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
+            of_server = self._behind.mcp.limits_of
+            self._behind.configure(middleware=[ResultLimits(of_client, of_server), FileLimits(of_client, of_server)])
+            if self._tools is not self._behind:
+                self._tools.configure(middleware=[ResultLimits(of_client, of_server)])
 
     def _check_tokens(self) -> None:
         if self._token is not None and (self._verifier is not None or self._auth is not None):
