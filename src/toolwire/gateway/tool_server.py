@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
+from urllib.parse import urlsplit
 
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from toolwire.gateway.http.app import Access
+    from toolwire.gateway.issuer.issuer_table import Issuer
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
     from toolwire.journal.store import Store
 
@@ -202,6 +204,8 @@ class ToolServer:
             raise ConfigurationError("token='': write the token that clients send, or leave it out")
         if self._auth is not None and self._verifier is None:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
+        if self._auth is not None and self._issuer is not None:
+            raise ConfigurationError("the profiles have an issuer of their own: leave auth out")
 
     def _refuse_tools_that_ask(self) -> None:
         """Refuses tools whose calls may wait for a person: nothing would tell the clients apart that ask for them."""
@@ -254,12 +258,23 @@ class ToolServer:
         return any(state.state != "on" for state in self._tools.mcp.states)
 
     @property
+    def _issuer(self) -> Issuer | None:
+        """The authorization server of the profiles; None without one."""
+        return self._verifier.issuer if isinstance(self._verifier, ClientProfiles) else None
+
+    @property
     def _access(self) -> Access:
         from toolwire.gateway.http.app import Access
         from toolwire.gateway.http.probe_pages import health_routes
 
         health = health_routes(lambda: self._behind.mcp.states, self._store)
-        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health, self._is_stateless)
+        issuer, auth, hosts = self._issuer, self._auth, self._hosts
+        if issuer is not None:
+            from toolwire.gateway.http.app import issuer_settings
+
+            auth, hosts = issuer_settings(issuer), (*hosts, urlsplit(issuer.audience).netloc)
+        scopes = () if issuer is None else tuple(issuer.scopes)
+        return Access(self._token, self._verifier, auth, hosts, self._origins, health, self._is_stateless, scopes)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
         session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
@@ -271,7 +286,7 @@ class ToolServer:
         return session
 
 
-def _no_limits(_: str) -> None:
+def _no_limits(_: Caller) -> None:
     """Returns no limits, for clients without profiles."""
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -14,9 +16,13 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.authentication import AuthenticationError
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -24,6 +30,8 @@ from toolwire.gateway.clients import TOKEN_PRINCIPAL
 from toolwire.gateway.http.header_guard import HttpGuard
 from toolwire.gateway.http.requests import WholeRequests
 from toolwire.gateway.http.sessions import SessionShares
+from toolwire.gateway.issuer.issuer_table import Issuer
+from toolwire.gateway.issuer.token_refusal import RETRY_AFTER_S, UNAVAILABLE, TokenRefused
 from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
@@ -45,6 +53,8 @@ class Access:
     """The pages for probes."""
     is_stateless: bool
     """True if no request belongs to a session."""
+    scopes: tuple[str, ...] = ()
+    """Scopes that clients may ask for, besides those that `auth` requires."""
 
 
 class OneToken:
@@ -59,6 +69,16 @@ class OneToken:
         if not hmac.compare_digest(token.encode("latin-1", "replace"), self._token):
             return None
         return AccessToken(token=token, client_id=TOKEN_PRINCIPAL, scopes=[])
+
+
+def issuer_settings(issuer: Issuer) -> AuthSettings:
+    """Returns the SDK's settings for the tokens of an issuer. Its verifier checks the audience."""
+    return AuthSettings(
+        issuer_url=AnyHttpUrl(issuer.url),
+        resource_server_url=AnyHttpUrl(issuer.audience),
+        required_scopes=None,
+        validate_token_resource=False,
+    )
 
 
 def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlette:
@@ -83,14 +103,15 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)
     if verifier is not None:
-        middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth))]
+        answer = partial(_refusal, _metadata_url(access.auth))
+        middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth), on_error=answer)]
         middleware += [Middleware(AuthContextMiddleware)]
         endpoint = _require_auth(endpoint, access.auth)
     if access.auth is not None and access.auth.resource_server_url is not None:
         routes += create_protected_resource_routes(
             resource_url=access.auth.resource_server_url,
             authorization_servers=[access.auth.issuer_url],
-            scopes_supported=access.auth.required_scopes,
+            scopes_supported=[*(access.auth.required_scopes or ()), *access.scopes] or None,
         )
     # GET would open a stream of a session's news, and DELETE end a session.
     own = Route(PATH, endpoint=endpoint, methods=["POST"] if access.is_stateless else None)
@@ -103,6 +124,24 @@ def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBa
 
 
 def _require_auth(endpoint: ASGIApp, auth: AuthSettings | None) -> RequireAuthMiddleware:
+    return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], _metadata_url(auth))
+
+
+def _metadata_url(auth: AuthSettings | None) -> AnyHttpUrl | None:
+    """Returns the place where clients learn who issues tokens, if there is one."""
     resource = None if auth is None else auth.resource_server_url
-    metadata = None if resource is None else build_resource_metadata_url(resource)
-    return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], metadata)
+    return None if resource is None else build_resource_metadata_url(resource)
+
+
+def _refusal(metadata: AnyHttpUrl | None, _: HTTPConnection, error: AuthenticationError) -> Response:
+    """Returns the answer to a request whose token was refused (RFC 6750)."""
+    refused = error if isinstance(error, TokenRefused) else TokenRefused(401, "invalid_token", "it cannot be used")
+    told = {"error": refused.error, "error_description": str(refused)}
+    if refused.status == UNAVAILABLE:
+        return JSONResponse(told, refused.status, {"Retry-After": f"{RETRY_AFTER_S:.0f}"})
+    # A quotation mark would end the text.
+    shown = {name: re.sub(r"[^ !#-\[\]-~]", "_", text) for name, text in told.items()}
+    parts = [f'{name}="{text}"' for name, text in shown.items()]
+    if metadata is not None:
+        parts.append(f'resource_metadata="{metadata}"')
+    return JSONResponse(told, refused.status, {"WWW-Authenticate": f"Bearer {', '.join(parts)}"})
