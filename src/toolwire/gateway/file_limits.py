@@ -22,7 +22,7 @@ ServerLimitsOf = Callable[[str], CallLimits | None]
 _Group = tuple[Literal["client", "server"], CallLimits]
 
 GROUPS = 1_000
-"""Kinds of limits whose state is kept. A file has fewer; changed limits leave old ones behind, which are then dropped."""
+"""Kinds of limits whose state is kept. A file has fewer; changed limits leave old ones behind, which are dropped."""
 
 
 class FileLimits:

@@ -73,12 +73,9 @@ class OneToken:
 
 def issuer_settings(issuer: Issuer) -> AuthSettings:
     """Returns the SDK's settings for the tokens of an issuer. Its verifier checks the audience."""
-    return AuthSettings(
-        issuer_url=AnyHttpUrl(issuer.url),
-        resource_server_url=AnyHttpUrl(issuer.audience),
-        required_scopes=None,
-        validate_token_resource=False,
-    )
+    # A URL that is given as a text stays as it is written.
+    settings = {"issuer_url": issuer.url, "resource_server_url": issuer.audience, "validate_token_resource": False}
+    return AuthSettings.model_validate(settings)
 
 
 def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlette:
