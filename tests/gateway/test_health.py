@@ -57,7 +57,7 @@ def refuse_writes(server: Server, database: str, is_refused: bool) -> None:
     """Makes a database of PostgreSQL read-only, or takes that back."""
     value = "on" if is_refused else "off"
     with psycopg.connect(f"host={server.folder} user=tests dbname=postgres", autocommit=True) as connection:
-        connection.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = {value}')
+        connection.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = {value}'.encode())
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
 
 

@@ -61,8 +61,9 @@ ends the command with exit code 3 if it is not there after its connectTimeout,
 30 seconds by default. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
-client has a token of its own, and sees only the tools of its profile. Clients
-also get the resources and prompts of these servers.
+client has a token of its own, and sees only the tools of its profile. With a
+table auth, people have tokens of an authorization server, and the scopes of a
+token give its profile. Clients also get the resources and prompts of these servers.
 
 The policy file is read again in the same way: a changed rule is in force at
 the next call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import jwt
 from mcp.server.auth.provider import AccessToken
@@ -115,5 +115,6 @@ def _scopes_of(claims: Mapping[str, Any]) -> set[str]:
     for key in ("scope", "scp"):
         given: Any = claims.get(key)
         texts = given.split(" ") if isinstance(given, str) else given
-        found |= {one for one in texts if isinstance(one, str)} if isinstance(texts, list) else set()
+        if isinstance(texts, list):
+            found |= {one for one in cast("list[Any]", texts) if isinstance(one, str)}
     return found
