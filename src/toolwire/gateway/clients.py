@@ -95,7 +95,7 @@ def _call_key(call: ToolCall) -> str:
 
 
 class Clients:
-    """A handshake connection is one client. Requests that belong to none are one client for each caller."""
+    """A handshake connection is one client. Requests of the later protocol are one client for each caller."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Clients:
     ) -> None:
         """`caller` is that of clients without a token. `limit` bounds the clients that have no connection.
 
-        With `is_stateless`, no request belongs to a connection. Otherwise those of the handshake protocols do.
+        With `is_stateless`, each request of the handshake protocols has a connection of its own.
         """
         self.is_stateless = is_stateless
         self._new_session, self._new_requests, self._caller, self._limit = new_session, new_requests, caller, limit
@@ -116,7 +116,9 @@ class Clients:
 
     async def of(self, context: ServerRequestContext[Any, Any]) -> Client:
         """Returns the client of a request."""
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS and not self.is_stateless:
+        # A client that no token tells from others shares nothing with them.
+        is_one_caller = self.is_stateless and get_access_token() is not None
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS and not is_one_caller:
             state = connection_of(context).state
             if _STATE not in state:
                 new = await self._new()

@@ -94,42 +94,33 @@ class ToolServer:
             instructions: A text about the tools for the client's model.
             caller: The caller of clients without a token.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
-            token_verifier: Verifies bearer tokens in place of `token`. The principal is the token's subject, or else
-                its client.
+            token_verifier: Verifies bearer tokens in place of `token`. The principal is a token's subject or client.
             auth: The authorization server, the scopes and the resource of `token_verifier`, for metadata and checks.
             hosts: Values of the Host header that are served, such as `tools.example.com` or `10.0.0.5:8000`. A value
                 without a port allows any. This machine's loopback names are always served.
             origins: Values of the Origin header that are served besides the server's own, such as
                 `https://app.example.com`.
-            stateless: No request over HTTP belongs to a session, in both eras of the protocol: each may go to another
-                process with the same tools and the same store, behind a load balancer. Clients of the handshake
-                protocols then see no forms and hear of no changes. It needs a token if the server has a store and a
-                tool can ask a person.
+            stateless: No request over HTTP belongs to a session: each may go to another process with the same tools
+                and store. Clients of the handshake protocols then see no forms, and hear of no changes. With a store
+                and a tool that can ask a person it needs tokens.
             **limits: See `ServerLimits` of `toolwire.types`.
 
         Raises:
             ConfigurationError: The name is empty, or a setting or a limit cannot be used.
             RegistrationError: Two tools have one name.
         """
-        if not name.strip():
-            raise ConfigurationError("ToolServer(name=''): write the name that clients show")
-        self.name = name
-        if mode not in get_args(Mode):
-            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
+        _check_mode(mode)
+        self.name = _require_name(name)
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind = self._tools
-        if mode == "code":
-            self._tools = _code_front(self._tools)
+        self._tools = _code_front(self._tools) if mode == "code" else self._tools
         self._apply_file_limits(token_verifier)
         self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
-        self._limits = ServerLimits(**limits)
+        self._limits, self._is_stateless = ServerLimits(**limits), stateless
         self._check_tokens()
-        self._is_stateless = stateless
-        if stateless and self._store is not None and token is None and token_verifier is None:
-            self._refuse_tools_that_ask()
 
     def __repr__(self) -> str:
         return f"<ToolServer {self.name!r}>"
@@ -206,6 +197,8 @@ class ToolServer:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
         if self._auth is not None and self._issuer is not None:
             raise ConfigurationError("the profiles have an issuer of their own: leave auth out")
+        if self._is_stateless and self._store is not None and self._token is None and self._verifier is None:
+            self._refuse_tools_that_ask()
 
     def _refuse_tools_that_ask(self) -> None:
         """Refuses tools whose calls may wait for a person: nothing would tell the clients apart that ask for them."""
@@ -288,6 +281,17 @@ class ToolServer:
 
 def _no_limits(_: Caller) -> None:
     """Returns no limits, for clients without profiles."""
+
+
+def _require_name(name: str) -> str:
+    if not name.strip():
+        raise ConfigurationError("ToolServer(name=''): write the name that clients show")
+    return name
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
 
 
 def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:

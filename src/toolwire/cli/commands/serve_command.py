@@ -83,6 +83,17 @@ on record, and only the client can ask.
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
+_AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
+]
+_TokenOption = Annotated[
+    str | None, typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http.")
+]
+_StatelessOption = Annotated[
+    bool, typer.Option("--stateless", help="No request belongs to a session: for several replicas of --http.")
+]
+
 
 @app.command("serve", epilog=EPILOG)
 def serve(
@@ -101,17 +112,9 @@ def serve(
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")
     ] = None,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")] = "127.0.0.1",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
-    ] = None,
-    token_env: Annotated[
-        str | None,
-        typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http."),
-    ] = None,
-    stateless: Annotated[
-        bool, typer.Option("--stateless", help="No request belongs to a session: for several replicas of --http.")
-    ] = False,
+    allow_host: _AllowHostOption = None,
+    token_env: _TokenOption = None,
+    stateless: _StatelessOption = False,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
     ] = None,
