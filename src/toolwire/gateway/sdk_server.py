@@ -221,8 +221,8 @@ class ServedParts:
         """`revision` returns a number that differs once what clients may see is decided anew."""
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
-        waiting = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
-        self.calls = ServedCalls(clients, slots, waiting, store)
+        self.forms = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
+        self.calls = ServedCalls(clients, slots, self.forms, store)
         self.limits = limits
         self._names: Mapping[str, str] = {}
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from toolwire.gateway.http.app import Access
     from toolwire.gateway.issuer.issuer_table import Issuer
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
+    from toolwire.gateway.served_metrics import ServedMetrics
     from toolwire.journal.store import Store
 
 Mode: TypeAlias = Literal["tools", "code"]
@@ -120,6 +121,7 @@ class ToolServer:
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits, self._is_stateless = ServerLimits(**limits), stateless
+        self._observers: tuple[ServedMetrics, ...] = ()
         self._check_tokens()
 
     def __repr__(self) -> str:
@@ -221,8 +223,10 @@ class ToolServer:
     def _parts(self) -> ServedParts:
         from toolwire.gateway.clients import Clients
         from toolwire.gateway.sdk_server import ServedParts
+        from toolwire.gateway.served_metrics import ServedMetrics
         from toolwire.gateway.slots import Slots
         from toolwire.gateway.upstream.upstreams import Upstreams
+        from toolwire.observability.tracing import SpanTracer
 
         scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
@@ -237,7 +241,7 @@ class ToolServer:
         )
         slots, verifier = Slots(self._limits.calls), self._verifier
         profiles = verifier if isinstance(verifier, ClientProfiles) else None
-        return ServedParts(
+        parts = ServedParts(
             self._session(self._caller),
             clients,
             slots,
@@ -246,6 +250,9 @@ class ToolServer:
             upstreams,
             lambda: 0 if profiles is None else profiles.revision,
         )
+        if isinstance(scope.tracer, SpanTracer):
+            self._observers = (ServedMetrics(scope.tracer.meter, slots, parts.forms, self._store),)
+        return parts
 
     def _awaits_servers(self) -> bool:
         return any(state.state != "on" for state in self._tools.mcp.states)
@@ -274,8 +281,9 @@ class ToolServer:
         scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if scope.result_limit_bytes == RESULT_LIMIT_BYTES:
             # The default is for a model. A client has limits of its own for that.
-            whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
-            session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            scope = replace(scope, result_limit_bytes=self._limits.result_bytes)
+        scope = replace(scope, observers=(*scope.observers, *self._observers)) if self._observers else scope
+        session._scope = scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return session
 
 

@@ -65,7 +65,8 @@ class SpanTracer:
         scope = {names.SCOPE_CONVENTIONS: names.CONVENTIONS}
         self.tracer = get_tracer(names.SCOPE, tracer_provider=tracer_provider, attributes=scope)
         # The counts of this histogram are the numbers of calls.
-        self.durations = get_meter(names.SCOPE, meter_provider=meter_provider, attributes=scope).create_histogram(
+        self.meter = get_meter(names.SCOPE, meter_provider=meter_provider, attributes=scope)
+        self.durations = self.meter.create_histogram(
             names.EXECUTE_TOOL_DURATION,
             unit="s",
             description="The duration of a single tool execution.",
@@ -87,6 +88,10 @@ class SpanTracer:
             attributes[names.TOOL_DESCRIPTION] = description
         if caller.agent:
             attributes[names.AGENT_NAME] = caller.agent
+        if caller.principal:
+            attributes[names.PRINCIPAL] = encodable_text(caller.principal)
+        if tool is not None and (server := server_of(tool)):
+            attributes[names.SERVER] = server
         return OtelCallSpan(self, call, tool, attributes)
 
     def approval(self, tool: str, request_id: str) -> OtelApprovalSpan:
@@ -306,6 +311,12 @@ def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
     span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: kind, names.EXCEPTION_MESSAGE: message})
     span.set_attribute(names.ERROR_TYPE, kind)
     span.set_status(Status(StatusCode.ERROR))
+
+
+def server_of(tool: str) -> str:
+    """Returns the server behind a tool; empty for a tool of this process."""
+    server, mark, _ = tool.partition("/")
+    return server if mark else ""
 
 
 def _tokens(input_tokens: int, output_tokens: int) -> dict[str, AttributeValue]:

@@ -24,6 +24,7 @@ from toolwire.cli.options import ConfigOption, OpenApiOption, OptionalToolsOptio
 from toolwire.cli.output import Output
 from toolwire.cli.retention_option import RetentionOption, read_retention, report_text, write_retention
 from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.telemetry import start_telemetry
 
 NO_STORE = "none"
 """The value of --store for a server without one."""
@@ -141,6 +142,7 @@ def serve(
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
+    start_telemetry(registry, output)
     with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
         server = toolwire.ToolServer(
             registry,
