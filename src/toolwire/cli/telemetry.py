@@ -23,8 +23,8 @@ _HTTP = "http/protobuf"
 def start_telemetry(registry: toolwire.ToolRegistry, output: Output) -> None:
     """Sends the spans and metrics of a registry from now on, if a variable says where to.
 
-    `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` are `otlp`, `console`, which is standard error, or `none`. Without
-    them, an `OTEL_EXPORTER_OTLP_ENDPOINT` means both. The other variables are those of the SDK.
+    `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` are `otlp`, `console`, which is standard error, or `none`.
+    Without them, an `OTEL_EXPORTER_OTLP_ENDPOINT` means both. The other variables are those of the SDK.
 
     Raises:
         Stop: A variable names an exporter that is not there.

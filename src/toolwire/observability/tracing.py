@@ -27,6 +27,9 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 MADE_UP_NAME_LIMIT = 128
 """Maximum characters of an unknown tool's name. Providers allow 64, and a model may write any number."""
 
+_OPENED: ContextVar[None] = ContextVar("toolwire_opened")
+"""Set with each span, to know at its end whether the place is still that of its start."""
+
 TurnOutcome = Literal["answered", "refused", "suspended"]
 
 _LOG = logging.getLogger("toolwire.tracing")
@@ -128,7 +131,7 @@ class SpanTracer:
 class _CurrentSpan:
     """A span that is current from its opening to its end, in the thread or task that opened it."""
 
-    __slots__ = ("_span", "_started", "_started_ns", "_token")
+    __slots__ = ("_opened", "_span", "_started", "_started_ns", "_token")
 
     def __init__(
         self,
@@ -139,6 +142,7 @@ class _CurrentSpan:
     ) -> None:
         self._span: Span | None = None
         self._token: Token[Context] | None = None
+        self._opened = _OPENED.set(None)
         self._started_ns, self._started = time.time_ns(), time.perf_counter()
         try:
             self._span = tracer.tracer.start_span(
@@ -156,7 +160,7 @@ class _CurrentSpan:
     def _close(self, attributes: dict[str, AttributeValue], status: Status | None = None) -> float:
         """Ends the span and returns its duration in seconds."""
         duration_s = time.perf_counter() - self._started
-        if self._token is not None:
+        if self._token is not None and _is_own(self._opened):
             context.detach(self._token)
         span = self._span
         try:
@@ -302,6 +306,18 @@ class OtelChatSpan(_CurrentSpan):
     def end(self, input_tokens: int, output_tokens: int) -> None:
         """Ends the span of a request that was replied to."""
         self._close(_tokens(input_tokens, output_tokens))
+
+
+def _is_own(opened: Token[None]) -> bool:
+    """True in the context in which the span was opened. The last call of a turn with a store ends in that of the turn.
+
+    OpenTelemetry would log an error there, and the context of the call is gone.
+    """
+    try:
+        _OPENED.reset(opened)
+    except ValueError:
+        return False
+    return True
 
 
 def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
