@@ -22,6 +22,12 @@ from tests.gateway.test_tokens import client_of
 from tests.observability.collector import Collector, collecting
 from tests.patience import PATIENCE_S, eventually, until
 
+PLACES_LIMIT = "toolwire.gateway.places.limit"
+
+
+async def has_raw(client: Client) -> bool:
+    return "raw" in await servers_of(client)
+
 
 def attributes_of(point: Any) -> dict[str, str]:
     return {one.key: one.value.string_value for one in point.attributes}
@@ -52,7 +58,7 @@ async def test_spans_and_metrics_name_client_server_and_tool(tmp_path: Path, mon
             *_, served = said_until_served(process)
             port = int(served.split(":")[-1].partition("/")[0])
             async with client_of(port, "ops-1") as client:
-                await eventually(lambda: servers_of(client), {"raw"})
+                await eventually(lambda: has_raw(client), True)
                 assert (await client.call_tool("raw_say", {"text": "private"})).is_error is False
                 assert (await client.call_tool("fail", {})).is_error
                 assert (await client.call_tool("pay", {"amount": 1, "record": "x"})).is_error
@@ -77,9 +83,6 @@ async def test_spans_and_metrics_name_client_server_and_tool(tmp_path: Path, mon
     resource = collector.traces[0].resource_spans[0].resource
     assert attributes_of(resource)["service.name"] == "toolwire"
     assert not any(b"private" in body or b"ops-1" in body for body in collector.raw)
-
-
-PLACES_LIMIT = "toolwire.gateway.places.limit"
 
 
 def test_a_process_that_is_stopped_at_stdin_sends_the_rest(tmp_path: Path) -> None:
