@@ -69,6 +69,9 @@ token give its profile. Clients also get the resources and prompts of these serv
 The policy file is read again in the same way: a changed rule is in force at
 the next call.
 
+With OTEL_EXPORTER_OTLP_ENDPOINT, or another variable of OpenTelemetry that says
+where to, spans and metrics are sent (toolwire[otel]).
+
 With --stateless no request over HTTP belongs to a session: start the command
 several times behind a load balancer, each with the same files and the same
 --store of PostgreSQL. It needs tokens if a tool can ask a person.
