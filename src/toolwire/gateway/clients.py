@@ -95,14 +95,22 @@ class Clients:
         new_requests: Callable[[Caller], Session],
         caller: Caller,
         limit: int,
+        *,
+        is_stateless: bool = False,
     ) -> None:
-        """`caller` is that of clients without a token. `limit` bounds the clients that have no connection."""
+        """`caller` is that of clients without a token. `limit` bounds the clients that have no connection.
+
+        With `is_stateless`, each request of the handshake protocols has a connection of its own.
+        """
+        self.is_stateless = is_stateless
         self._new_session, self._new_requests, self._caller, self._limit = new_session, new_requests, caller, limit
         self._callers: OrderedDict[Caller, Client] = OrderedDict()
 
     async def of(self, context: ServerRequestContext[Any, Any]) -> Client:
         """Returns the client of a request."""
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        # A client that no token tells from others shares nothing with them.
+        is_one_caller = self.is_stateless and get_access_token() is not None
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS and not is_one_caller:
             state = connection_of(context).state
             if _STATE not in state:
                 new = await self._new()

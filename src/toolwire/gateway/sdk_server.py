@@ -84,8 +84,9 @@ class SdkServer(Server[None]):
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
     ) -> InitializationOptions:
-        """Returns the SDK's options, which promise `list_changed`: the SDK's HTTP app asks for no options."""
-        told = notification_options or NotificationOptions(True, True, True)
+        """Returns the SDK's options. They promise `list_changed`, but to clients without a session: none would come."""
+        there = not self._parts.clients.is_stateless
+        told = notification_options or NotificationOptions(there, there, there)
         return super().create_initialization_options(told, *arguments, **options)
 
     def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
@@ -221,8 +222,8 @@ class ServedParts:
         """`revision` returns a number that differs once what clients may see is decided anew."""
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
-        waiting = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
-        self.calls = ServedCalls(clients, slots, waiting, store, name)
+        self.forms = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
+        self.calls = ServedCalls(clients, slots, self.forms, store, name)
         self.limits = limits
         self._names: Mapping[str, str] = {}
 

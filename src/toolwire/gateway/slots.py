@@ -84,6 +84,11 @@ class Slots:
         self._gate.close()
 
     @property
+    def limit(self) -> int:
+        """The number of slots."""
+        return self._gate.room
+
+    @property
     def in_use(self) -> int:
         """The number of slots that are taken."""
         return self._gate.inside

@@ -15,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from toolwire.gateway.http.process import LAST_S, drain
 from toolwire.gateway.sdk_server import SdkServer
+from toolwire.gateway.served_metrics import flush_telemetry
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
 from toolwire.gateway.stdio_lines import answer_for, lines_of, too_long
@@ -34,6 +35,7 @@ async def _serve(server: SdkServer, slots: Slots, limits: ServerLimits, stdin: B
             await asked.wait()
             await drain(slots, limits.drain_s)
             await anyio.sleep(LAST_S)
+            flush_telemetry()
             sys.stderr.flush()
             # A thread waits for the next line of stdin, and nothing can wake it.
             os._exit(0)

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
+from urllib.parse import urlsplit
 
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
-from toolwire.gateway.file_limits import FileLimits
+from toolwire.gateway.file_limits import FileLimits, ResultLimits
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.invocation.judge import may_ask
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from toolwire.gateway.http.app import Access
+    from toolwire.gateway.issuer.issuer_table import Issuer
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
+    from toolwire.gateway.served_metrics import ServedMetrics
     from toolwire.journal.store import Store
 
 Mode: TypeAlias = Literal["tools", "code"]
@@ -76,6 +80,7 @@ class ToolServer:
         auth: AuthSettings | None = None,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
+        stateless: bool = False,
         **limits: Unpack[ServerLimitOptions],
     ) -> None:
         """Combines tools with the settings of a server. Serves nothing yet.
@@ -92,34 +97,33 @@ class ToolServer:
             instructions: A text about the tools for the client's model.
             caller: The caller of clients without a token. Over stdio it is the user, as `local:1000`, if none is named.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
-            token_verifier: Verifies bearer tokens in place of `token`. The principal is the token's subject, or else
-                its client.
+            token_verifier: Verifies bearer tokens in place of `token`. The principal is a token's subject or client.
             auth: The authorization server, the scopes and the resource of `token_verifier`, for metadata and checks.
             hosts: Values of the Host header that are served, such as `tools.example.com` or `10.0.0.5:8000`. A value
                 without a port allows any. This machine's loopback names are always served.
             origins: Values of the Origin header that are served besides the server's own, such as
                 `https://app.example.com`.
+            stateless: No request over HTTP belongs to a session: each may go to another process with the same tools
+                and store. Clients of the handshake protocols then see no forms, and hear of no changes. With a store
+                and a tool that can ask a person it needs tokens.
             **limits: See `ServerLimits` of `toolwire.types`.
 
         Raises:
             ConfigurationError: The name is empty, or a setting or a limit cannot be used.
             RegistrationError: Two tools have one name.
         """
-        if not name.strip():
-            raise ConfigurationError("ToolServer(name=''): write the name that clients show")
-        self.name = name
-        if mode not in get_args(Mode):
-            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
+        _check_mode(mode)
+        self.name = _require_name(name)
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind = self._tools
+        self._tools = _code_front(self._tools) if mode == "code" else self._tools
         self._apply_file_limits(token_verifier)
-        if mode == "code":
-            self._tools = _code_front(self._tools)
         self._store: Any = None if store is None else resolve_store(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
-        self._limits = ServerLimits(**limits)
+        self._limits, self._is_stateless = ServerLimits(**limits), stateless
+        self._observers: tuple[ServedMetrics, ...] = ()
         self._check_tokens()
 
     def __repr__(self) -> str:
@@ -181,10 +185,13 @@ class ToolServer:
         run_stdio(server, parts.slots, self._limits)
 
     def _apply_file_limits(self, profiles: object) -> None:
-        """Adds the layer that applies the limits of a file to each call, if there may be such limits."""
+        """Adds the layers that apply the limits of a file to each call, if there may be such limits."""
         of_client = profiles.limits_of if isinstance(profiles, ClientProfiles) else _no_limits
         if isinstance(profiles, ClientProfiles) or self._behind.mcp.states:
-            self._behind.configure(middleware=[FileLimits(of_client, self._behind.mcp.limits_of)])
+            of_server = self._behind.mcp.limits_of
+            self._behind.configure(middleware=[ResultLimits(of_client, of_server), FileLimits(of_client, of_server)])
+            if self._tools is not self._behind:
+                self._tools.configure(middleware=[ResultLimits(of_client, of_server)])
 
     def _check_tokens(self) -> None:
         if self._token is not None and (self._verifier is not None or self._auth is not None):
@@ -193,6 +200,22 @@ class ToolServer:
             raise ConfigurationError("token='': write the token that clients send, or leave it out")
         if self._auth is not None and self._verifier is None:
             raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
+        if self._auth is not None and self._issuer is not None:
+            raise ConfigurationError("the profiles have an issuer of their own: leave auth out")
+        if self._is_stateless and self._store is not None and self._token is None and self._verifier is None:
+            self._refuse_tools_that_ask()
+
+    def _refuse_tools_that_ask(self) -> None:
+        """Refuses tools whose calls may wait for a person: nothing would tell the clients apart that ask for them."""
+        scope = self._behind._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        servers = [f"the MCP server {state.server!r}" for state in self._behind.mcp.states]
+        asking = servers or [f"the tool {one.name!r}" for one in scope.catalogue if may_ask(one, scope.policy)]
+        if asking:
+            raise ConfigurationError(
+                f"stateless=True without a token: {asking[0]} can ask a person, and without sessions nothing tells the "
+                "clients apart that wait for an answer. Give token= or token_verifier= (--token-env, or profiles in "
+                "the file), or serve without a store"
+            )
 
     def _sdk_server(self, parts: ServedParts) -> SdkServer:
         from toolwire.gateway.sdk_server import SdkServer
@@ -214,17 +237,25 @@ class ToolServer:
     def _make_parts(self, caller: Caller) -> ServedParts:
         from toolwire.gateway.clients import Clients
         from toolwire.gateway.sdk_server import ServedParts
+        from toolwire.gateway.served_metrics import ServedMetrics
         from toolwire.gateway.slots import Slots
         from toolwire.gateway.upstream.upstreams import Upstreams
+        from toolwire.observability.tracing import SpanTracer
 
         scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
         requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
-        clients = Clients(self._session, lambda caller: self._session(caller, requests), caller, self._limits.sessions)
+        clients = Clients(
+            self._session,
+            lambda caller: self._session(caller, requests),
+            caller,
+            self._limits.sessions,
+            is_stateless=self._is_stateless,
+        )
         slots, verifier = Slots(self._limits.calls), self._verifier
         profiles = verifier if isinstance(verifier, ClientProfiles) else None
-        return ServedParts(
+        parts = ServedParts(
             self.name,
             self._session(caller),
             clients,
@@ -234,9 +265,17 @@ class ToolServer:
             upstreams,
             lambda: 0 if profiles is None else profiles.revision,
         )
+        if isinstance(scope.tracer, SpanTracer):
+            self._observers = (ServedMetrics(scope.tracer.meter, slots, parts.forms, self._store),)
+        return parts
 
     def _awaits_servers(self) -> bool:
         return any(state.state != "on" for state in self._tools.mcp.states)
+
+    @property
+    def _issuer(self) -> Issuer | None:
+        """The authorization server of the profiles; None without one."""
+        return self._verifier.issuer if isinstance(self._verifier, ClientProfiles) else None
 
     @property
     def _access(self) -> Access:
@@ -244,20 +283,38 @@ class ToolServer:
         from toolwire.gateway.http.probe_pages import health_routes
 
         health = health_routes(lambda: self._behind.mcp.states, self._store)
-        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins, health)
+        issuer, auth, hosts = self._issuer, self._auth, self._hosts
+        if issuer is not None:
+            from toolwire.gateway.http.app import issuer_settings
+
+            auth, hosts = issuer_settings(issuer), (*hosts, urlsplit(issuer.audience).netloc)
+        scopes = () if issuer is None else tuple(issuer.scopes)
+        return Access(self._token, self._verifier, auth, hosts, self._origins, health, self._is_stateless, scopes)
 
     def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
         session = Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
         scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if scope.result_limit_bytes == RESULT_LIMIT_BYTES:
             # The default is for a model. A client has limits of its own for that.
-            whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
-            session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            scope = replace(scope, result_limit_bytes=self._limits.result_bytes)
+        scope = replace(scope, observers=(*scope.observers, *self._observers)) if self._observers else scope
+        session._scope = scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return session
 
 
-def _no_limits(_: str) -> None:
+def _no_limits(_: Caller) -> None:
     """Returns no limits, for clients without profiles."""
+
+
+def _require_name(name: str) -> str:
+    if not name.strip():
+        raise ConfigurationError("ToolServer(name=''): write the name that clients show")
+    return name
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
 
 
 def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:

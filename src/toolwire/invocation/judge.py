@@ -45,6 +45,15 @@ def _withheld(entry: Entry) -> Verdict | None:
     return None if refusal is None else Verdict(effect="deny", reasons=(str(refusal.error),))
 
 
+def may_ask(entry: Entry, policy: Policy) -> bool:
+    """Returns True if a call of the tool may wait for a person: for approval, or for the answer to its question."""
+    verdict = policy.constant_verdict(entry.name, entry.own_permission)
+    if verdict is None or verdict.effect == "confirm":
+        return True
+    # A tool asks by its context.
+    return verdict.effect == "auto" and (entry.tool.context_parameter is not None or bool(entry.tool.asker))
+
+
 def is_denied(entry: Entry, policy: Policy) -> bool:
     """Returns True if every call of the tool is denied, so that no model is told of it.
 

@@ -18,6 +18,10 @@ _COUNT = (
 )
 
 
+_PROBE = "probe"
+"""The key of a row that a probe writes and deletes. Keys of counts begin with their kind."""
+
+
 def lock_name(key: str) -> str:
     """Returns the name under which a key is locked."""
     return f"rate {key}"
@@ -36,3 +40,11 @@ def take_place(connection: Connection, key: str, calls: int, per_s: float, now: 
         run_statement(connection, _COUNT, name, second)
         return 0.0
     return max(first + 1 + per_s - now, 0.001)
+
+
+def write_nothing(connection: Connection) -> None:
+    """Writes a row and deletes it, so that the database has to write, and is as it was."""
+    lock_in_order(connection, [lock_name(_PROBE)])
+    name = clear_text(_PROBE)
+    run_statement(connection, _COUNT, name, 0)
+    run_statement(connection, _DROP, name, 1)

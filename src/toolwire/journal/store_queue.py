@@ -23,7 +23,7 @@ from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.page import check_limit
 from toolwire.journal.queueing import park_stuck, requeue_run
-from toolwire.journal.rates import lock_name, take_place
+from toolwire.journal.rates import lock_name, take_place, write_nothing
 from toolwire.journal.reading.run_list import list_ready
 from toolwire.journal.run import RunInfo, RunStart, SuspendedRun
 from toolwire.journal.run_queue import RunQueue
@@ -173,6 +173,16 @@ class StoreQueue(ABC):
 
     def _run_for_call(self, key: str, run_id: str, job: Callable[[Connection], T]) -> Future[T]:
         return self._database.run(job, locks=(waiting_calls.lock_name(key), run_id))
+
+    def try_write(self) -> None:
+        """Writes a row and deletes it, in one transaction. Nothing of it stays.
+
+        Raises:
+            StoreUnavailable: The store cannot be written: the message says why.
+        """
+        self._database.run(write_nothing).result()
+
+    atry_write = async_twin(try_write)
 
     def requeue(self, run_id: str, *, by: Decider | str) -> None:
         """Lets a parked run go on. Any other run that has not ended is due now. The log has who did it.

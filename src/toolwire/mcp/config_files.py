@@ -19,7 +19,9 @@ _SETTINGS = "mcp"
 
 PROFILES = "profiles"
 """The key under which a file of a server keeps the profiles of its clients, beside the table of servers or alone."""
-_BESIDE = {PROFILES, "$schema"}
+AUTH = "auth"
+"""The key under which such a file keeps the issuer of its clients' tokens."""
+_BESIDE = {PROFILES, AUTH, "$schema"}
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])', re.DOTALL)
 """A text of JSON, which stays, or what JSON has not: a comment, or a comma after the last item."""

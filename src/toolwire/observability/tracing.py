@@ -27,6 +27,9 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable_text
 MADE_UP_NAME_LIMIT = 128
 """Maximum characters of an unknown tool's name. Providers allow 64, and a model may write any number."""
 
+_OPENED: ContextVar[None] = ContextVar("toolwire_opened")
+"""Set with each span, to know at its end whether the place is still that of its start."""
+
 TurnOutcome = Literal["answered", "refused", "suspended"]
 
 _LOG = logging.getLogger("toolwire.tracing")
@@ -65,7 +68,8 @@ class SpanTracer:
         scope = {names.SCOPE_CONVENTIONS: names.CONVENTIONS}
         self.tracer = get_tracer(names.SCOPE, tracer_provider=tracer_provider, attributes=scope)
         # The counts of this histogram are the numbers of calls.
-        self.durations = get_meter(names.SCOPE, meter_provider=meter_provider, attributes=scope).create_histogram(
+        self.meter = get_meter(names.SCOPE, meter_provider=meter_provider, attributes=scope)
+        self.durations = self.meter.create_histogram(
             names.EXECUTE_TOOL_DURATION,
             unit="s",
             description="The duration of a single tool execution.",
@@ -87,6 +91,10 @@ class SpanTracer:
             attributes[names.TOOL_DESCRIPTION] = description
         if caller.agent:
             attributes[names.AGENT_NAME] = caller.agent
+        if caller.principal:
+            attributes[names.PRINCIPAL] = encodable_text(caller.principal)
+        if tool is not None and (server := server_of(tool)):
+            attributes[names.SERVER] = server
         return OtelCallSpan(self, call, tool, attributes)
 
     def approval(self, tool: str, request_id: str) -> OtelApprovalSpan:
@@ -123,7 +131,7 @@ class SpanTracer:
 class _CurrentSpan:
     """A span that is current from its opening to its end, in the thread or task that opened it."""
 
-    __slots__ = ("_span", "_started", "_started_ns", "_token")
+    __slots__ = ("_opened", "_span", "_started", "_started_ns", "_token")
 
     def __init__(
         self,
@@ -134,6 +142,7 @@ class _CurrentSpan:
     ) -> None:
         self._span: Span | None = None
         self._token: Token[Context] | None = None
+        self._opened = _OPENED.set(None)
         self._started_ns, self._started = time.time_ns(), time.perf_counter()
         try:
             self._span = tracer.tracer.start_span(
@@ -151,7 +160,7 @@ class _CurrentSpan:
     def _close(self, attributes: dict[str, AttributeValue], status: Status | None = None) -> float:
         """Ends the span and returns its duration in seconds."""
         duration_s = time.perf_counter() - self._started
-        if self._token is not None:
+        if self._token is not None and _is_own(self._opened):
             context.detach(self._token)
         span = self._span
         try:
@@ -299,6 +308,18 @@ class OtelChatSpan(_CurrentSpan):
         self._close(_tokens(input_tokens, output_tokens))
 
 
+def _is_own(opened: Token[None]) -> bool:
+    """True in the context in which the span was opened. The last call of a turn with a store ends in that of the turn.
+
+    OpenTelemetry would log an error there, and the context of the call is gone.
+    """
+    try:
+        _OPENED.reset(opened)
+    except ValueError:
+        return False
+    return True
+
+
 def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
     """Records an exception on the span, without the traceback: its lines may contain values."""
     kind = type(error).__qualname__
@@ -306,6 +327,12 @@ def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
     span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: kind, names.EXCEPTION_MESSAGE: message})
     span.set_attribute(names.ERROR_TYPE, kind)
     span.set_status(Status(StatusCode.ERROR))
+
+
+def server_of(tool: str) -> str:
+    """Returns the server behind a tool; empty for a tool of this process."""
+    server, mark, _ = tool.partition("/")
+    return server if mark else ""
 
 
 def _tokens(input_tokens: int, output_tokens: int) -> dict[str, AttributeValue]:

@@ -22,7 +22,7 @@ Extra = Literal[
     "web",
     "web,ddgs",
 ]
-"""An extra whose packages toolwire imports itself; those of `otel` are imported by the program that sends traces."""
+"""An extra whose absence is an error. Without those of `otel`, `toolwire serve` goes on and says what is missing."""
 PAGE_PACKAGES = ("html_to_markdown", "pypdfium2", "selectolax", "trafilatura")
 """Packages of the extra `web` that only the process imports that parses pages."""
 

@@ -24,6 +24,7 @@ from toolwire.cli.options import ConfigOption, OpenApiOption, OptionalToolsOptio
 from toolwire.cli.output import Output
 from toolwire.cli.retention_option import RetentionOption, read_retention, report_text, write_retention
 from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.telemetry import start_telemetry
 
 NO_STORE = "none"
 """The value of --store for a server without one."""
@@ -46,6 +47,7 @@ Examples:
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
   toolwire serve --tools tools.py --store none
+  toolwire serve --tools t.py --http 8000 --stateless
   toolwire serve --config mcp.json --print-config vscode
 
 Without --http, the client is the process that started this one: it talks by
@@ -60,11 +62,19 @@ ends the command with exit code 3 if it is not there after its connectTimeout,
 30 seconds by default. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
-client has a token of its own, and sees only the tools of its profile. Clients
-also get the resources and prompts of these servers.
+client has a token of its own, and sees only the tools of its profile. With a
+table auth, people have tokens of an authorization server, and the scopes of a
+token give its profile. Clients also get the resources and prompts of these servers.
 
 The policy file is read again in the same way: a changed rule is in force at
 the next call.
+
+With OTEL_EXPORTER_OTLP_ENDPOINT, or another variable of OpenTelemetry that says
+where to, spans and metrics are sent (toolwire[otel]).
+
+With --stateless no request over HTTP belongs to a session: start the command
+several times behind a load balancer, each with the same files and the same
+--store of PostgreSQL. It needs tokens if a tool can ask a person.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`. A store that
@@ -76,6 +86,17 @@ on record, and only the client can ask.
 {exit_codes("the server could not start", ExitCode.UNUSABLE_TOOLS)}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+_AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
+]
+_TokenOption = Annotated[
+    str | None, typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http.")
+]
+_StatelessOption = Annotated[
+    bool, typer.Option("--stateless", help="No request belongs to a session: for several replicas of --http.")
+]
 
 
 @app.command("serve", epilog=EPILOG)
@@ -95,14 +116,9 @@ def serve(
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")
     ] = None,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")] = "127.0.0.1",
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
-    ] = None,
-    token_env: Annotated[
-        str | None,
-        typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http."),
-    ] = None,
+    allow_host: _AllowHostOption = None,
+    token_env: _TokenOption = None,
+    stateless: _StatelessOption = False,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
     ] = None,
@@ -120,6 +136,8 @@ def serve(
         raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
+    if stateless and http is None:
+        raise Stop(ExitCode.WRONG_USAGE, "--stateless is for --http", hint="Give --http PORT, or leave it out.")
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
@@ -127,6 +145,7 @@ def serve(
     _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
+    start_telemetry(registry, output)
     with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
         server = toolwire.ToolServer(
             registry,
@@ -137,6 +156,7 @@ def serve(
             token=_token(token_env, http),
             token_verifier=profiles,
             hosts=allow_host or (),
+            stateless=stateless,
         )
         _run_server(server, registry, host, http, output)
 

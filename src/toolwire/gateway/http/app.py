@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -14,9 +16,13 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.authentication import AuthenticationError
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -24,6 +30,8 @@ from toolwire.gateway.clients import TOKEN_PRINCIPAL
 from toolwire.gateway.http.header_guard import HttpGuard
 from toolwire.gateway.http.requests import WholeRequests
 from toolwire.gateway.http.sessions import SessionShares
+from toolwire.gateway.issuer.issuer_table import Issuer
+from toolwire.gateway.issuer.token_refusal import RETRY_AFTER_S, UNAVAILABLE, TokenRefused
 from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
@@ -43,6 +51,10 @@ class Access:
     origins: tuple[str, ...]
     health: Sequence[BaseRoute]
     """The pages for probes."""
+    is_stateless: bool
+    """True if no request belongs to a session."""
+    scopes: tuple[str, ...] = ()
+    """Scopes that clients may ask for, besides those that `auth` requires."""
 
 
 class OneToken:
@@ -59,10 +71,18 @@ class OneToken:
         return AccessToken(token=token, client_id=TOKEN_PRINCIPAL, scopes=[])
 
 
+def issuer_settings(issuer: Issuer) -> AuthSettings:
+    """Returns the SDK's settings for the tokens of an issuer. Its verifier checks the audience."""
+    # A URL that is given as a text stays as it is written.
+    settings = {"issuer_url": issuer.url, "resource_server_url": issuer.audience, "validate_token_resource": False}
+    return AuthSettings.model_validate(settings)
+
+
 def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlette:
     """Returns the application of one server."""
     manager = StreamableHTTPSessionManager(
         app=server,
+        stateless=access.is_stateless,
         max_request_body_size=limits.body_bytes,
         max_sessions=limits.sessions,
         session_idle_timeout=limits.idle_s,
@@ -75,22 +95,24 @@ def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlet
 
     middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins), Middleware(RequestEnds)]
     sessions = Slots(limits.sessions, "session", "open", each=limits.each(limits.sessions))
-    endpoint: Any = WholeRequests(SessionShares(StreamableHTTPASGIApp(manager), manager, sessions), limits)
+    served: ASGIApp = StreamableHTTPASGIApp(manager)
+    endpoint: Any = WholeRequests(served if access.is_stateless else SessionShares(served, manager, sessions), limits)
     routes: list[BaseRoute] = []
     verifier = access.verifier if access.token is None else OneToken(access.token)
     if verifier is not None:
-        middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth))]
+        answer = partial(_refusal, _metadata_url(access.auth))
+        middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth), on_error=answer)]
         middleware += [Middleware(AuthContextMiddleware)]
         endpoint = _require_auth(endpoint, access.auth)
     if access.auth is not None and access.auth.resource_server_url is not None:
         routes += create_protected_resource_routes(
             resource_url=access.auth.resource_server_url,
             authorization_servers=[access.auth.issuer_url],
-            scopes_supported=access.auth.required_scopes,
+            scopes_supported=[*(access.auth.required_scopes or ()), *access.scopes] or None,
         )
-    return Starlette(
-        routes=[Route(PATH, endpoint=endpoint), *routes, *access.health], middleware=middleware, lifespan=lifespan
-    )
+    # GET would open a stream of a session's news, and DELETE end a session.
+    own = Route(PATH, endpoint=endpoint, methods=["POST"] if access.is_stateless else None)
+    return Starlette(routes=[own, *routes, *access.health], middleware=middleware, lifespan=lifespan)
 
 
 def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBackend:
@@ -99,6 +121,24 @@ def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBa
 
 
 def _require_auth(endpoint: ASGIApp, auth: AuthSettings | None) -> RequireAuthMiddleware:
+    return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], _metadata_url(auth))
+
+
+def _metadata_url(auth: AuthSettings | None) -> AnyHttpUrl | None:
+    """Returns the place where clients learn who issues tokens, if there is one."""
     resource = None if auth is None else auth.resource_server_url
-    metadata = None if resource is None else build_resource_metadata_url(resource)
-    return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], metadata)
+    return None if resource is None else build_resource_metadata_url(resource)
+
+
+def _refusal(metadata: AnyHttpUrl | None, _: HTTPConnection, error: AuthenticationError) -> Response:
+    """Returns the answer to a request whose token was refused (RFC 6750)."""
+    refused = error if isinstance(error, TokenRefused) else TokenRefused(401, "invalid_token", "it cannot be used")
+    told = {"error": refused.error, "error_description": str(refused)}
+    if refused.status == UNAVAILABLE:
+        return JSONResponse(told, refused.status, {"Retry-After": f"{RETRY_AFTER_S:.0f}"})
+    # A quotation mark would end the text.
+    shown = {name: re.sub(r"[^ !#-\[\]-~]", "_", text) for name, text in told.items()}
+    parts = [f'{name}="{text}"' for name, text in shown.items()]
+    if metadata is not None:
+        parts.append(f'resource_metadata="{metadata}"')
+    return JSONResponse(told, refused.status, {"WWW-Authenticate": f"Bearer {', '.join(parts)}"})

@@ -16,6 +16,7 @@ from toolwire.gateway.http.app import PATH, Access, http_app
 from toolwire.gateway.http.connections import Port, PortConnection
 from toolwire.gateway.http.header_guard import LOOPBACK
 from toolwire.gateway.sdk_server import SdkServer
+from toolwire.gateway.served_metrics import flush_telemetry
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots
 from toolwire.vocabulary.errors import ConfigurationError
@@ -48,6 +49,8 @@ class _Draining(uvicorn.Server):
         await drain(self._slots, self._drain_s)
         self._server.end_listening()
         await super().shutdown(sockets)
+        # uvicorn lets the signal end the process, without the exit of Python.
+        await asyncio.to_thread(flush_telemetry)
 
 
 async def drain(slots: Slots, drain_s: float) -> None:
