@@ -40,7 +40,13 @@ from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.client_limits import SUBSCRIPTIONS
 from toolwire.mcp.convert import to_mcp
-from toolwire.mcp.values.call_results import FAILURE_META, is_object, without_own_meta
+from toolwire.mcp.values.call_results import (
+    FAILURE_META,
+    has_structured_content,
+    is_object,
+    served_output_schema,
+    without_own_meta,
+)
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
@@ -99,8 +105,8 @@ class SdkServer(Server[None]):
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         client = await self._parts.clients.of(context)
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        found = [_listing_of(served, tool, is_modern=is_modern) for served, tool in client.visible_tools.items()]
+        version = context.protocol_version
+        found = [_listing_of(served, tool, version) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
@@ -256,7 +262,7 @@ def _security(store: Store | None) -> RequestStateSecurity:
     return RequestStateSecurity(keys=[key], ttl=REQUEST_LIFE_S)
 
 
-def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | None:
+def _listing_of(served: str, tool: Tool, version: str) -> types.Tool | None:
     """Returns a tool for the list; None if the protocol cannot express it. One such tool would break the whole list."""
     if not is_object(tool.input_schema):
         _LOG.warning("the tool %r is not served: the root of its input schema has not the type 'object'", tool.name)
@@ -269,6 +275,7 @@ def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | Non
         texts |= {"title": original.title, "description": original.description or None}
         texts |= {"input_schema": original.input_without(bound), "output_schema": original.output_schema}
     # Structured content of the handshake protocols is always an object.
-    output_schema = texts.get("output_schema", value.output_schema)
-    texts["output_schema"] = output_schema if is_modern or is_object(output_schema) else None
+    output_schema = texts.get("output_schema", served_output_schema(tool))
+    is_known = version in MODERN_PROTOCOL_VERSIONS or is_object(output_schema)
+    texts["output_schema"] = output_schema if is_known and has_structured_content(version) else None
     return value.model_copy(update=texts)

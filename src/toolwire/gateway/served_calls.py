@@ -15,13 +15,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.derived import output_schema_of
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.mcp.values.call_results import sendable_result
+from toolwire.mcp.values.call_results import sendable_result, served_output_schema
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
@@ -133,8 +132,8 @@ class ServedCalls:
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-        schema = None if tool is None else output_schema_of(tool)
-        return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
+        schema = None if tool is None else served_output_schema(tool)
+        return sendable_result(call.name, result, schema, version=context.protocol_version)
 
     async def _turn(
         self,
