@@ -17,7 +17,6 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
     ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
@@ -29,9 +28,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
+from toolwire.gateway.caller_bus import CallerBus
 from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
-from toolwire.gateway.served_calls import ServedCalls
+from toolwire.gateway.served_calls import Answer, ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
@@ -66,7 +66,7 @@ class SdkServer(Server[None]):
     def __init__(self, name: str, version: str, instructions: str | None, parts: ServedParts) -> None:
         """`parts` are the tools, the clients and the store behind it."""
         self._parts = parts
-        self._bus = InMemorySubscriptionBus()
+        self._bus = CallerBus(parts.clients.caller)
         self._listen = ListenHandler(self._bus, max_subscriptions=STREAMS)
         self._connections: set[Connection] = set()
         self._seen: tuple[object, ...] | None = None
@@ -79,7 +79,7 @@ class SdkServer(Server[None]):
             lifespan=lambda _: self._watching(),
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
-            on_call_tool=parts.calls.call,
+            on_call_tool=self._call_tool,
             on_subscriptions_listen=lambda context, params: self._offer_handlers.listen(context, params, self._listen),
         )
         self.middleware.append(_sendable_answer)
@@ -108,6 +108,18 @@ class SdkServer(Server[None]):
         version = context.protocol_version
         found = [_listing_of(served, tool, version) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Answer:
+        answer = await self._parts.calls.call(context, params)
+        client = await self._parts.clients.of(context)
+        if not client.has_found():
+            return answer
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            self._bus.publish_to(client.caller, ToolsListChanged())
+        else:
+            # By the stream of the call, which is there, and before its result.
+            await context.session.send_notification(types.ToolListChangedNotification(), context.request_id)
+        return answer
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""

@@ -7,18 +7,20 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
+from toolwire.facade.finding import finder_in, search_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.file_limits import FileLimits
+from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
-from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.calls import NOBODY, READ_RESULT, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
     from toolwire.journal.store import Store
 
-Mode: TypeAlias = Literal["tools", "code"]
-"""What a server serves: each tool, or the tools by which programs find and call them."""
+Mode: TypeAlias = Literal["tools", "search", "code"]
+"""What a server lists: each tool, or those that a search found, or the tools by which programs find and call them."""
 
 
 class _Served(OpenAi):
@@ -81,9 +83,10 @@ class ToolServer:
         Args:
             tools: A registry or toolkit with its rules and approver, or anything that can be registered.
             name: The name that clients show.
-            mode: `tools` serves each tool. `code` serves `search_tools`, `describe_tools`, `run_program` and
-                `read_result` in their place: the client's model finds tools, and calls them in programs. It needs a
-                registry or a list of tools.
+            mode: `tools` serves each tool. `search` lists `search_tools`, `read_result` if it is there, and the latest
+                50 tools that the client has found; it hears of each change, and may call every tool. `code` serves
+                `search_tools`, `describe_tools`, `run_program` and `read_result` in place of the tools: the client's
+                model finds tools, and calls them in programs. It needs a registry or a list of tools.
             store: A `Store` or its URL. With one, calls are recorded, and a call that needs a person is suspended until
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
             version: The version that clients show.
@@ -107,9 +110,9 @@ class ToolServer:
             raise ConfigurationError("ToolServer(name=''): write the name that clients show")
         self.name = name
         if mode not in get_args(Mode):
-            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
+            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools', 'search' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
-        self._behind = self._tools
+        self._behind, self._mode = self._tools, mode
         self._apply_file_limits(token_verifier)
         if mode == "code":
             self._tools = _code_front(self._tools)
@@ -240,7 +243,27 @@ class ToolServer:
             # The default is for a model. A client has limits of its own for that.
             whole = replace(scope, result_limit_bytes=self._limits.result_bytes)
             session._scope = whole  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if tools is None:
+            _offer_search(session, is_wanted=self._mode == "search")
         return session
+
+
+def _offer_search(session: Session, *, is_wanted: bool) -> None:
+    """Offers a search that names tools as they are served. Without `is_wanted`, only if the registry has one."""
+    scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    catalogue, finder = scope.catalogue, finder_in(scope.catalogue)
+    if finder is None and not is_wanted:
+        return
+    always = set(() if finder is None else finder.always)
+    if is_wanted and catalogue.find(READ_RESULT) is not None:
+        always.add(READ_RESULT)
+    entry = search_entry(
+        lambda: session._scope,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        always=sorted(always),
+        remembers=True,
+        name_of=client_safe_name,
+    )
+    catalogue.add(entry, replace=finder is not None)
 
 
 def _no_limits(_: str) -> None:
