@@ -109,8 +109,7 @@ class ToolServer:
         if not name.strip():
             raise ConfigurationError("ToolServer(name=''): write the name that clients show")
         self.name = name
-        if mode not in get_args(Mode):
-            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools', 'search' or 'code'")
+        _check_mode(mode)
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
         self._behind, self._mode = self._tools, mode
         self._apply_file_limits(token_verifier)
@@ -268,6 +267,11 @@ def _offer_search(session: Session, *, is_wanted: bool) -> None:
 
 def _no_limits(_: str) -> None:
     """Returns no limits, for clients without profiles."""
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools', 'search' or 'code'")
 
 
 def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:
