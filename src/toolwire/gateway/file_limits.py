@@ -10,6 +10,7 @@ from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.invocation.middleware.onion import CallNext, Middleware, PreparedCall
 from toolwire.invocation.middleware.rate_limit import RateLimit
 from toolwire.mcp.values.call_limits import CallLimits
+from toolwire.mcp.values.features import FEATURES
 from toolwire.vocabulary.results import ToolResult
 
 LimitsOf = Callable[[str], CallLimits | None]
@@ -34,7 +35,10 @@ class FileLimits:
         layers: list[Any] = []
         for_client, for_server = self._of_client(client), self._of_server(server)
         if for_client is not None and not call.is_composite:
-            layers += self._layers(("client", client, for_client))
+            of_client = self._layers(("client", client, for_client))
+            # The call that waits for such a request holds a place of the client already.
+            is_below = call.tool.partition("/")[2] in FEATURES.values()
+            layers += [layer for layer in of_client if not (is_below and isinstance(layer, Concurrency))]
         if for_server is not None:
             layers += self._layers(("server", server, for_server))
         for layer in reversed(layers):

@@ -87,7 +87,15 @@ class ServedCalls:
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
-        line = ClientLine(context, self._waiting)
+
+        async def make_call(wanted: ToolCall) -> ToolResult:
+            requests = await self._clients.requests_of(client)
+            can_ask = not _is_modern(context)
+            made = await self.run(context, client, requests, wanted, None, can_ask=can_ask)
+            assert isinstance(made, ToolResult)
+            return made
+
+        line = ClientLine(context, self._waiting, make_call)
         try:
             with line.listening():
                 return await self._answer(context, client, session, call, params, can_ask=can_ask)
