@@ -31,6 +31,7 @@ from toolwire.definition.tool import Tool
 from toolwire.gateway.caller_bus import CallerBus
 from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
+from toolwire.gateway.seen_results import seen_value
 from toolwire.gateway.served_calls import Answer, ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
@@ -50,6 +51,7 @@ from toolwire.mcp.values.call_results import (
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.texts.invisible import seen_text
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 if TYPE_CHECKING:
@@ -290,4 +292,19 @@ def _listing_of(served: str, tool: Tool, version: str) -> types.Tool | None:
     output_schema = texts.get("output_schema", served_output_schema(tool))
     is_known = version in MODERN_PROTOCOL_VERSIONS or is_object(output_schema)
     texts["output_schema"] = output_schema if is_known and has_structured_content(version) else None
-    return value.model_copy(update=texts)
+    listed = value.model_copy(update=texts)
+    return _seen_listing(listed, tool.name) if tool.is_outside else listed
+
+
+def _seen_listing(listed: types.Tool, name: str) -> types.Tool:
+    """Returns a listing whose hints, icons and `_meta` have no hidden characters; an icon whose URI has some is left
+    out. A warning says so.
+    """
+    hints = None if listed.annotations is None else listed.annotations.model_dump(by_alias=True, exclude_none=True)
+    icons = [icon for icon in listed.icons or () if seen_text(icon.src) == icon.src]
+    seen_hints, meta = seen_value(hints), seen_value(listed.meta)
+    if (seen_hints, meta, icons) == (hints, listed.meta, listed.icons or []):
+        return listed
+    _LOG.warning("the tool %r: hidden characters were removed from its hints, icons or meta", name)
+    annotations = None if hints is None else types.ToolAnnotations.model_validate(seen_hints)
+    return listed.model_copy(update={"annotations": annotations, "meta": meta, "icons": icons or None})

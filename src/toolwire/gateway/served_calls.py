@@ -18,6 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
+from toolwire.gateway.seen_results import seen_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result, served_output_schema
@@ -98,7 +99,10 @@ class ServedCalls:
         line = ClientLine(context, self._waiting, make_call)
         try:
             with line.listening():
-                return await self._answer(context, client, session, call, params, can_ask=can_ask)
+                answer = await self._answer(context, client, session, call, params, can_ask=can_ask)
+                if isinstance(answer, ToolResult) and _is_outside(session, call.name):
+                    return seen_result(call.name, answer)
+                return answer
         except SlotRefused as refused:
             return refused.result
         finally:
@@ -296,6 +300,11 @@ def _waits(pending: Any) -> ToolResult:
 def _decider(client: Client) -> Decider:
     authn = "bearer" if client.is_authenticated else ""
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
+
+
+def _is_outside(session: Session, name: str) -> bool:
+    entry = session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return entry is not None and entry.tool.is_outside
 
 
 def _is_modern(context: Context) -> bool:

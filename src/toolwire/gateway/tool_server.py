@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
 from toolwire.facade.finding import finder_in, search_entry
@@ -89,7 +90,7 @@ class ToolServer:
                 model finds tools, and calls them in programs. It needs a registry or a list of tools.
             store: A `Store` or its URL. With one, calls are recorded, and a call that needs a person is suspended until
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
-            version: The version that clients show.
+            version: The version that clients show; empty for that of toolwire.
             instructions: A text about the tools for the client's model.
             caller: The caller of clients without a token.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
@@ -116,7 +117,7 @@ class ToolServer:
         if mode == "code":
             self._tools = _code_front(self._tools)
         self._store: Any = None if store is None else resolve_store(store)
-        self._version, self._instructions, self._caller = version, instructions, caller
+        self._version, self._instructions, self._caller = version or _own_version(), instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits = ServerLimits(**limits)
@@ -267,6 +268,10 @@ def _offer_search(session: Session, *, is_wanted: bool) -> None:
 
 def _no_limits(_: str) -> None:
     """Returns no limits, for clients without profiles."""
+
+
+def _own_version() -> str:
+    return metadata.version("toolwire")
 
 
 def _check_mode(mode: str) -> None:

@@ -50,7 +50,7 @@ def call_result(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
 
     UTF-8 can encode each text of it: U+FFFD replaces lone surrogates.
     """
-    meta = without_own_meta({"_meta": dict(result.metadata.get("mcp") or {})})["_meta"]
+    meta = without_own_meta({"_meta": without_server_name(result.metadata.get("mcp"))})["_meta"]
     if result.failure is not None:
         meta[FAILURE_META] = failure_of(result)
     data = _data_for_schema(result, output_schema, version) if has_structured_content(version) else None
@@ -60,6 +60,11 @@ def call_result(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
         is_error=not result.success,
         _meta=encodable(plain_value(meta)) or None,
     )
+
+
+def without_server_name(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the `_meta` of a result without the name of a server behind. The SDK writes that of this server."""
+    return {key: value for key, value in (meta or {}).items() if key != types.SERVER_INFO_META_KEY}
 
 
 def without_own_meta(value: Any) -> Any:
