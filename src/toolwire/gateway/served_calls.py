@@ -15,9 +15,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolwire.definition.tool import Tool
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
+from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
+from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
 from toolwire.gateway.seen_results import seen_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
@@ -55,6 +58,7 @@ class ServedCalls:
     def __init__(self, clients: Clients, slots: Slots, waiting: Slots, store: Store | None) -> None:
         """`waiting` are the places of calls that show a form and wait for its answer."""
         self._clients, self._slots, self._waiting, self._store = clients, slots, waiting, store
+        self._held = HeldCalls()
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -68,7 +72,14 @@ class ServedCalls:
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
-        answer = await self.run(context, client, client.session, call, params)
+        if (held := held_id(params.request_state)) is not None:
+            answer = await self._held.go_on(held, params.input_responses)
+        elif _may_be_held(context, client.find(name)):
+            waiting = HeldCall()
+            work = self.run(context, client, client.session, call, params, held=waiting)
+            answer = await self._held.run(waiting, work)
+        else:
+            answer = await self.run(context, client, client.session, call, params)
         return self._mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
 
     async def run(
@@ -80,10 +91,12 @@ class ServedCalls:
         params: Params,
         *,
         can_ask: bool = True,
+        held: HeldCall | None = None,
     ) -> ToolResult | types.InputRequiredResult:
         """Runs a call, or continues one that waited. Returns its result, or the forms for the client's person.
 
         `session` is one of the client's. `can_ask` is False for a request to which the protocol has no such answer.
+        With `held`, a server behind may have questions while it works on the call.
 
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
@@ -92,11 +105,11 @@ class ServedCalls:
         async def make_call(wanted: ToolCall) -> ToolResult:
             requests = await self._clients.requests_of(client)
             can_ask = not _is_modern(context)
-            made = await self.run(context, client, requests, wanted, None, can_ask=can_ask)
+            made = await self.run(context, client, requests, wanted, None, can_ask=can_ask, held=held)
             assert isinstance(made, ToolResult)
             return made
 
-        line = ClientLine(context, self._waiting, make_call)
+        line = ClientLine(context, self._waiting, make_call, held)
         try:
             with line.listening():
                 answer = await self._answer(context, client, session, call, params, can_ask=can_ask)
@@ -300,6 +313,13 @@ def _waits(pending: Any) -> ToolResult:
 def _decider(client: Client) -> Decider:
     authn = "bearer" if client.is_authenticated else ""
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
+
+
+def _may_be_held(context: Context, tool: Tool | None) -> bool:
+    """True if a server behind may have a question for the client, which answers with its next request."""
+    can = context.session.client_capabilities
+    is_able = can is not None and any(one is not None for one in (can.elicitation, can.sampling, can.roots))
+    return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and _is_modern(context)
 
 
 def _is_outside(session: Session, name: str) -> bool:
