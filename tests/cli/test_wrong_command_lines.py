@@ -90,7 +90,7 @@ WRONG = [
     ("serve --config off.json", 3, "The warnings say why."),
     ("serve --tools shop.py --config misspelt.json --http 0", 2, "misspelt.json has no table of servers: write "),
     ("serve --tools shop.py --http 99999", 2, "Invalid value for '--http'"),
-    ("serve --tools shop.py --mode fast", 2, "'fast' is not one of 'tools', 'code'."),
+    ("serve --tools shop.py --mode fast", 2, "'fast' is not one of 'tools', 'search', 'code'."),
     ("init shop.py", 1, "shop.py cannot be written: File exists"),
     ("init shop.py/agent", 1, "shop.py/agent cannot be written: Not a directory"),
     ("init one two", 2, "Got unexpected extra argument(s) (two)"),

@@ -77,6 +77,36 @@ def test_an_unknown_revision_of_the_protocol_is_told_the_known_ones(port: int) -
     assert raw(port)[0] == 200
 
 
+def claiming(version: object) -> bytes:
+    """Returns a call whose body claims a version of the protocol."""
+    meta = {**json.loads(call_body())["params"]["_meta"], "io.modelcontextprotocol/protocolVersion": version}
+    return changed(_meta=meta)
+
+
+OLD = "2025-11-25"
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "code", "why"),
+    [
+        (MODERN, claiming(OLD), -32020, "does not match the request envelope's protocol version"),
+        (MODERN, claiming(7), -32020, "does not match the request envelope's protocol version"),
+        ("zzz", claiming(MODERN), -32020, "does not match the request envelope's protocol version"),
+        (OLD, claiming(MODERN), -32600, "Missing session ID"),
+        (MODERN, changed(_meta={}), -32602, "missing the required envelope key"),
+    ],
+    ids=["an older body", "a number", "no version", "an older header", "no claim"],
+)
+def test_a_client_that_lies_about_its_protocol_gets_the_protocols_error(
+    port: int, header: str, body: bytes, code: int, why: str
+) -> None:
+    headers = [(name, header if name == "MCP-Protocol-Version" else value) for name, value in call_headers()]
+    status, content = raw(port, body=body, own_headers=headers)
+    error = json.loads(content)["error"]
+    assert (status, error["code"], why in error["message"]) == (400, code, True), error
+    assert raw(port)[0] == 200
+
+
 async def lines_read(sent: bytes, limit: int) -> list[str | int]:
     """Sends bytes through a pipe, and returns the lines as they are read; a number stands for a line's kept bytes."""
     reading, writing = os.pipe()

@@ -138,7 +138,7 @@ async def test_a_call_of_a_program_is_on_record(tmp_path: Path) -> None:
 
 def test_an_unknown_mode_says_what_to_write() -> None:
     mode: Any = "programs"
-    with pytest.raises(ConfigurationError, match="write 'tools' or 'code'"):
+    with pytest.raises(ConfigurationError, match="write 'tools', 'search' or 'code'"):
         ToolServer([], "code", mode=mode)
 
 

@@ -73,6 +73,34 @@ async def test_clients_share_one_process_of_each_server_and_a_missing_one_is_lef
         process.communicate(timeout=PATIENCE_S)
 
 
+async def test_each_wrong_entry_is_off_with_its_place_and_the_others_are_served(tmp_path: Path) -> None:
+    good = upstream(tmp_path / "record")
+    entries = {
+        "My Notes": good,
+        "My_Notes": good,
+        "taken": good | {"rename": {"add": "fail"}},
+        "rate": good | {"limits": {"rate": "many"}},
+        "places": good | {"limits": {"concurrency": "4"}},
+        "late": good | {"connectTimeout": "ten"},
+        "wide": good | {"allow": ["everything"]},
+    }
+    config = written(tmp_path / "mcp.json", entries)
+    process = serve_config("--config", config, "--store", "none", cwd=tmp_path)
+    try:
+        *warnings, served = said_until_served(process)
+        async with Client(served.split(" at ")[1].strip()) as client:
+            await eventually(lambda: servers_of(client), {"My"})
+            taken = f"{config}: mcpServers.taken: rename: the tools 'add' and 'fail'"
+            if not any(taken in line for line in warnings):
+                await said(process, taken)
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    places = ("My_Notes", "rate.limits.rate", "places.limits.concurrency", "late.connectTimeout", "wide.allow[0]")
+    for place in places:
+        assert [line for line in warnings if f"{config}: mcpServers.{place}: " in line and " is off" in line], place
+
+
 async def rules_are_read_again(policy: Path, process: subprocess.Popen[str], client: Client) -> None:
     """Changes the policy of a running server. A server that is off may be named in it."""
     await asyncio.to_thread(

@@ -143,6 +143,28 @@ async def test_after_sigterm_a_call_under_way_still_gives_its_result(
     await asyncio.to_thread(server.process.wait, 30)
 
 
+async def test_a_stream_that_is_open_at_the_end_is_no_error_in_the_log(served: Callable[..., Served], era: Era) -> None:
+    server, said = served(), "not ended"
+    async with Client(server.url, mode=era) as client, anyio.create_task_group() as tasks:
+        listening = anyio.Event()
+
+        async def listen() -> None:
+            async with client.listen(tools_list_changed=True) as events:
+                listening.set()
+                with suppress(Exception):
+                    async for _ in events:
+                        pass
+
+        if era == "auto":
+            tasks.start_soon(listen)
+            await listening.wait()
+        await client.list_tools()
+        server.process.send_signal(signal.SIGTERM)
+        said = await asyncio.to_thread(server.end)
+        tasks.cancel_scope.cancel()
+    assert said == ""
+
+
 BRIEF = """
 from tests.gateway.served_tools import new_registry
 from toolwire import ToolServer

@@ -80,7 +80,7 @@ def _check_mcp(results: list[ToolResult]) -> None:
     """Refuses what the schema of a version of MCP does not take."""
     for result in results:
         for version in _MCP_VERSIONS:
-            made = call_result(result, None, is_modern=version >= "2026")
+            made = call_result(result, None, version=version)
             wire = made.model_dump_json(by_alias=True, exclude_none=True)
             assert json.loads(wire, parse_constant=_refuse) == json.loads(wire.encode())
             validate_server_result("tools/call", version, {"resultType": "complete", **json.loads(wire)})

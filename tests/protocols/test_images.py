@@ -59,7 +59,7 @@ def sent(provider: str, *blocks: Any) -> tuple[list[tuple[str, str]], str]:
 
 
 def sent_by_mcp(*blocks: Any) -> list[dict[str, Any]]:
-    result = call_result(ToolResult(True, content=blocks), None, is_modern=True)
+    result = call_result(ToolResult(True, content=blocks), None, version="2026-07-28")
     return [block.model_dump(by_alias=True, exclude_none=True, mode="json") for block in result.content]
 
 

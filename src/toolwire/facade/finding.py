@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -27,10 +28,15 @@ class ToolFinder:
     name = SEARCH_TOOLS
 
     def __init__(
-        self, entries: Callable[[Caller | None], Iterable[Entry]], *, always: Iterable[str], remembers: bool
+        self,
+        entries: Callable[[Caller | None], Iterable[Entry]],
+        *,
+        always: Iterable[str],
+        remembers: bool,
+        name_of: Callable[[str], str] | None = None,
     ) -> None:
         """`entries` returns the tools that a caller can find; `always` holds names or patterns of tools that are always
-        listed.
+        listed. `name_of` returns the name by which the model calls a tool, if that is not its local one.
 
         With `remembers`, found tools are listed from then on; such a finder belongs to one conversation.
         """
@@ -45,7 +51,8 @@ class ToolFinder:
         self._is_remembering = remembers
         self._lock = threading.Lock()
         self._found: dict[str, None] = {}
-        self._tool = search_tools_tool(self.find)
+        self._name_of = name_of
+        self._tool = search_tools_tool(self._find_to_call)
 
     def __tool__(self) -> Tool:
         """Returns the tool as models see it."""
@@ -66,6 +73,11 @@ class ToolFinder:
             self._remember([tool.name for tool in tools])
         return tools
 
+    def _find_to_call(self, query: str, limit: int, caller: Caller | None) -> list[Tool]:
+        """Works as `find`. The tools have the names by which the model calls them."""
+        found = self.find(query, limit, caller)
+        return found if self._name_of is None else [_renamed(tool, self._name_of(tool.name)) for tool in found]
+
     def is_offered(self, name: str) -> bool:
         """Returns True if the model sees the tool without a search."""
         return name == SEARCH_TOOLS or name in self._found or is_named(name, self.always)
@@ -77,11 +89,27 @@ class ToolFinder:
             self._found = dict.fromkeys([*kept, *reversed(names)][-REMEMBERED_LIMIT:])
 
 
-def search_entry(scope: Callable[[], Scope], *, always: Iterable[str], remembers: bool = False) -> Entry:
+def _renamed(tool: Tool, name: str) -> Tool:
+    view = copy.copy(tool)
+    view.name = name
+    return view
+
+
+def search_entry(
+    scope: Callable[[], Scope],
+    *,
+    always: Iterable[str],
+    remembers: bool = False,
+    name_of: Callable[[str], str] | None = None,
+) -> Entry:
     """Returns the tool `search_tools`. It finds the tools that the caller sees at that time and the policy does not
-    deny.
+    deny. The other arguments are those of `ToolFinder`.
     """
-    finder = ToolFinder(lambda caller: _findable(scope().narrow(caller=caller)), always=always, remembers=remembers)
+
+    def entries(caller: Caller | None) -> list[Entry]:
+        return _findable(scope().narrow(caller=caller))
+
+    finder = ToolFinder(entries, always=always, remembers=remembers, name_of=name_of)
     return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder, rebind=_rebind_search)
 
 

@@ -195,7 +195,8 @@ class Offer:
     def _methods(self) -> list[str]:
         """Returns the server's own names of the requests that can be passed on, such as `resources:read`."""
         passed_on = self.client.offers
-        return [] if passed_on is None else [tool.name.partition("/")[2] for tool in passed_on.tools]
+        tools = () if passed_on is None else (*passed_on.tools, *passed_on.feature_tools)
+        return [tool.name.partition("/")[2] for tool in tools]
 
     def _requests(self) -> list[Entry]:
         """Returns the entries of the chosen requests, with the permission of the server's tools."""
@@ -203,7 +204,9 @@ class Offer:
         if passed_on is None:
             return []
         chosen = [tool for tool in passed_on.tools if self._is_chosen(tool.name.partition("/")[2])]
-        return [Entry(name=tool.name, tool=tool, handle=passed_on, permission=permission) for tool in chosen]
+        made = [Entry(name=tool.name, tool=tool, handle=passed_on, permission=permission) for tool in chosen]
+        # The owner has allowed them by name, whatever the permission of the server's tools is.
+        return [*made, *(Entry(name=tool.name, tool=tool, handle=passed_on) for tool in passed_on.feature_tools)]
 
     def _entries(self, names: Iterable[str]) -> list[Entry]:
         """Returns the entries of the tools that can be used here. A warning names each other one."""

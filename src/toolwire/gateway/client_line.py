@@ -6,25 +6,32 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, cast
 
 from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.texts.outside_texts import visible_value
 from toolwire.gateway.clients import connection_of, owner_of
 from toolwire.gateway.elicitation import ask_for_server, can_be_asked
+from toolwire.gateway.held_calls import HeldCall
 from toolwire.gateway.slots import SlotRefused, Slots
+from toolwire.gateway.wanted_features import send_wanted
 from toolwire.mcp.sending import LISTENER
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.questions import Question
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.invisible import visible_text
 
 Context = ServerRequestContext[Any, Any]
+MakeCall = Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]
 
 LOG_LEVELS: tuple[LoggingLevel, ...] = (
     *("debug", "info", "notice", "warning"),
@@ -44,9 +51,14 @@ _LOG = logging.getLogger("toolwire.gateway")
 class ClientLine:
     """The client of one call. The messages are sent by one task, which begins with the first of them."""
 
-    def __init__(self, context: Context, forms: Slots) -> None:
-        """`forms` are the places of calls that wait for the answer to a form."""
-        self._forms = forms
+    def __init__(self, context: Context, forms: Slots, make_call: MakeCall, held: HeldCall | None) -> None:
+        """`forms` are the places of calls that wait for the client. `make_call` makes a call of this client.
+
+        `held` is the call by protocol 2026-07-28 that may wait for the client's next request; None for one that may
+        not, and for other protocols.
+        """
+        self._held = held
+        self._forms, self._make_call, self._variables = forms, make_call, copy_context()
         self._context, self._loop = context, asyncio.get_running_loop()
         self._waiting = deque[tuple[str, Any, str | None]]()
         self._progress: tuple[float, float | None, str | None] | None = None
@@ -72,17 +84,47 @@ class ClientLine:
 
     @property
     def can_ask(self) -> bool:
-        """True if the client shows forms while its call waits, as in the handshake protocols."""
-        return self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS and can_be_asked(self._context)
+        """True if the client shows forms, and its call can wait for them."""
+        return self._can_send and can_be_asked(self._context)
+
+    @property
+    def _can_send(self) -> bool:
+        return self._held is not None or self._context.protocol_version not in MODERN_PROTOCOL_VERSIONS
 
     def ask(self, server: str, question: Question) -> Future[Any]:
         """Asks the client's person for a server behind this one. See `ask_for_server`."""
-        return asyncio.run_coroutine_threadsafe(self._ask(server, question), self._loop)
+        return self._start(self._ask(server, question))
+
+    def pass_on(self, call: ToolCall) -> Future[ToolResult]:
+        """Makes the call by which a server's request goes to this client."""
+        return self._start(self._make_call(call))
+
+    def send(self, method: str, arguments: Mapping[str, Any]) -> Future[ToolResult]:
+        """Sends the request of such a call to the client."""
+        return self._start(self._send_wanted(method, arguments))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Starts work on the client's loop, with the token of its request."""
+        return self._variables.copy().run(asyncio.run_coroutine_threadsafe, work, self._loop)
+
+    async def _send_wanted(self, method: str, arguments: Mapping[str, Any]) -> ToolResult:
+        try:
+            with self._forms.hold(owner_of(self._context.request)):
+                capabilities = self._context.session.client_capabilities if self._can_send else None
+                return await send_wanted(capabilities, self._send_to_client, method, arguments)
+        except SlotRefused as refused:
+            return refused.result
+
+    async def _send_to_client(self, request: Any, answer_type: type[Any]) -> Any:
+        if self._held is not None:
+            return await self._held.ask(request)
+        related = ServerMessageMetadata(related_request_id=self._context.request_id)
+        return await self._context.session.send_request(request, answer_type, metadata=related)
 
     async def _ask(self, server: str, question: Question) -> Any:
         try:
             with self._forms.hold(owner_of(self._context.request)):
-                return await ask_for_server(self._context, server, question)
+                return await ask_for_server(self._send_to_client, server, question)
         except SlotRefused as refused:
             _LOG.warning("the person of an MCP client is not asked: %s", refused)
             return None

@@ -16,6 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from toolwire.definition.tool import Tool
+from toolwire.facade.finding import finder_in
 from toolwire.gateway.call_claims import Owner
 from toolwire.gateway.served_names import by_served_name
 from toolwire.permission.seen_urls import with_urls
@@ -39,6 +40,13 @@ class Client:
     requests: Session | None = None
     """The session of its requests for resources, prompts and completions; None before the first."""
     _names: Mapping[str, str] = field(default_factory=dict[str, str])
+    _told_finds: tuple[str, ...] = ()
+
+    def has_found(self) -> bool:
+        """True if the client has found tools since the last time, so that its list is another."""
+        finder = finder_in(self.session._scope.catalogue)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        told, self._told_finds = self._told_finds, () if finder is None else finder.found_names
+        return set(told) != set(self._told_finds)
 
     @property
     def visible_tools(self) -> Mapping[str, Tool]:

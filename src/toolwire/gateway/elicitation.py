@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
 import anyio
@@ -30,6 +30,9 @@ from toolwire.vocabulary.texts.lone_surrogates import encodable, encodable_text
 from toolwire.vocabulary.values import plain_value
 
 _LOG = logging.getLogger("toolwire.gateway")
+
+SendToClient = Callable[[Any, type[Any]], Awaitable[Any]]
+"""Sends a request to the client of a call. Returns its answer in that type; None if none comes."""
 
 ONCE, ALL, NO = "once", "all calls of this tool in this run", "no"
 """The choices of a form that asks for approval."""
@@ -63,17 +66,20 @@ def can_be_asked(context: ServerRequestContext[Any, Any]) -> bool:
     return asking is not None and (asking.form is not None or asking.url is None)
 
 
-async def ask_for_server(context: ServerRequestContext[Any, Any], server: str, question: Question) -> Any:
+async def ask_for_server(send: SendToClient, server: str, question: Question) -> Any:
     """Returns the answer of the client's person to a server behind this one, which waits for it.
 
     None if no answer can come; a `QuestionDeclined` if the person declines. The form names the server.
     """
     message = f"The MCP server {server!r} asks:\n{visible_text(question.message)}"
     schema = encodable(plain_value(_answer_form(question.schema)))
+    form = types.ElicitRequestFormParams(message=encodable_text(message), requested_schema=schema)
     try:
-        said = await context.session.elicit_form(encodable_text(message), schema, context.request_id)
+        said = await send(types.ElicitRequest(params=form), types.ElicitResult)
     except MCPError as error:
         _LOG.warning("an MCP client did not answer a question of the server %r: %s", server, error)
+        return None
+    if not isinstance(said, types.ElicitResult):
         return None
     if said.action == "decline":
         return QuestionDeclined(question.message)

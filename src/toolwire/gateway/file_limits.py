@@ -13,6 +13,7 @@ from toolwire.invocation.middleware.onion import CallNext, Middleware, PreparedC
 from toolwire.invocation.middleware.rate_limit import RateLimit
 from toolwire.invocation.postprocess import first_page, postprocess
 from toolwire.mcp.values.call_limits import CallLimits
+from toolwire.mcp.values.features import FEATURES
 from toolwire.vocabulary.calls import READ_RESULT, Caller
 from toolwire.vocabulary.results import ToolResult
 
@@ -38,7 +39,10 @@ class FileLimits:
         layers: list[Any] = []
         for_client, for_server = self._of_client(call.caller), self._of_server(_server_of(call))
         if for_client is not None and not call.is_composite:
-            layers += self._layers(("client", for_client))
+            of_client = self._layers(("client", for_client))
+            # The call that waits for such a request holds a place of the client already.
+            is_below = call.tool.partition("/")[2] in FEATURES.values()
+            layers += [layer for layer in of_client if not (is_below and isinstance(layer, Concurrency))]
         if for_server is not None:
             layers += self._layers(("server", for_server))
         for layer in reversed(layers):

@@ -17,7 +17,6 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
     ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
@@ -29,9 +28,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.derived import input_schema_of
 from toolwire.definition.tool import Tool
+from toolwire.gateway.caller_bus import CallerBus
 from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
-from toolwire.gateway.served_calls import ServedCalls
+from toolwire.gateway.seen_results import seen_value
+from toolwire.gateway.served_calls import Answer, ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
@@ -40,10 +41,17 @@ from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.client_limits import SUBSCRIPTIONS
 from toolwire.mcp.convert import to_mcp
-from toolwire.mcp.values.call_results import FAILURE_META, is_object, without_own_meta
+from toolwire.mcp.values.call_results import (
+    FAILURE_META,
+    has_structured_content,
+    is_object,
+    served_output_schema,
+    without_own_meta,
+)
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.texts.invisible import seen_text
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 if TYPE_CHECKING:
@@ -60,7 +68,7 @@ class SdkServer(Server[None]):
     def __init__(self, name: str, version: str, instructions: str | None, parts: ServedParts) -> None:
         """`parts` are the tools, the clients and the store behind it."""
         self._parts = parts
-        self._bus = InMemorySubscriptionBus()
+        self._bus = CallerBus(parts.clients.caller)
         self._listen = ListenHandler(self._bus, max_subscriptions=STREAMS)
         self._connections: set[Connection] = set()
         self._seen: tuple[object, ...] | None = None
@@ -73,7 +81,7 @@ class SdkServer(Server[None]):
             lifespan=lambda _: self._watching(),
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
-            on_call_tool=parts.calls.call,
+            on_call_tool=self._call_tool,
             on_subscriptions_listen=lambda context, params: self._offer_handlers.listen(context, params, self._listen),
         )
         self.middleware.append(_sendable_answer)
@@ -100,9 +108,21 @@ class SdkServer(Server[None]):
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         client = await self._parts.clients.of(context)
-        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        found = [_listing_of(served, tool, is_modern=is_modern) for served, tool in client.visible_tools.items()]
+        version = context.protocol_version
+        found = [_listing_of(served, tool, version) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Answer:
+        answer = await self._parts.calls.call(context, params)
+        client = await self._parts.clients.of(context)
+        if not client.has_found():
+            return answer
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            self._bus.publish_to(client.caller, ToolsListChanged())
+        else:
+            # By the stream of the call, which is there, and before its result.
+            await context.session.send_notification(types.ToolListChangedNotification(), context.request_id)
+        return answer
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
@@ -258,7 +278,7 @@ def _security(store: Store | None) -> RequestStateSecurity:
     return RequestStateSecurity(keys=[key], ttl=REQUEST_LIFE_S)
 
 
-def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | None:
+def _listing_of(served: str, tool: Tool, version: str) -> types.Tool | None:
     """Returns a tool for the list; None if the protocol cannot express it. One such tool would break the whole list."""
     if not is_object(tool.input_schema):
         _LOG.warning("the tool %r is not served: the root of its input schema has not the type 'object'", tool.name)
@@ -271,6 +291,22 @@ def _listing_of(served: str, tool: Tool, *, is_modern: bool) -> types.Tool | Non
         texts |= {"title": original.title, "description": original.description or None}
         texts |= {"input_schema": original.input_without(bound), "output_schema": original.output_schema}
     # Structured content of the handshake protocols is always an object.
-    output_schema = texts.get("output_schema", value.output_schema)
-    texts["output_schema"] = output_schema if is_modern or is_object(output_schema) else None
-    return value.model_copy(update=texts)
+    output_schema = texts.get("output_schema", served_output_schema(tool))
+    is_known = version in MODERN_PROTOCOL_VERSIONS or is_object(output_schema)
+    texts["output_schema"] = output_schema if is_known and has_structured_content(version) else None
+    listed = value.model_copy(update=texts)
+    return _seen_listing(listed, tool.name) if tool.is_outside else listed
+
+
+def _seen_listing(listed: types.Tool, name: str) -> types.Tool:
+    """Returns a listing whose hints, icons and `_meta` have no hidden characters; an icon whose URI has some is left
+    out. A warning says so.
+    """
+    hints = None if listed.annotations is None else listed.annotations.model_dump(by_alias=True, exclude_none=True)
+    icons = [icon for icon in listed.icons or () if seen_text(icon.src) == icon.src]
+    seen_hints, meta = seen_value(hints), seen_value(listed.meta)
+    if (seen_hints, meta, icons) == (hints, listed.meta, listed.icons or []):
+        return listed
+    _LOG.warning("the tool %r: hidden characters were removed from its hints, icons or meta", name)
+    annotations = None if hints is None else types.ToolAnnotations.model_validate(seen_hints)
+    return listed.model_copy(update={"annotations": annotations, "meta": meta, "icons": icons or None})

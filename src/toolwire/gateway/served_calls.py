@@ -15,14 +15,17 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.definition.derived import output_schema_of
+from toolwire.definition.tool import Tool
 from toolwire.gateway.call_claims import CallClaim, CallClaims
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
+from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
+from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
+from toolwire.gateway.seen_results import seen_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.mcp.values.call_results import sendable_result
+from toolwire.mcp.values.call_results import sendable_result, served_output_schema
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
@@ -57,6 +60,7 @@ class ServedCalls:
         """`waiting` are the places of calls that show a form and wait for its answer. `server` is the server's name."""
         self._clients, self._slots, self._waiting, self._store = clients, slots, waiting, store
         self._claims = CallClaims(store, server)
+        self._held = HeldCalls()
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -70,7 +74,14 @@ class ServedCalls:
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
-        answer = await self.run(context, client, client.session, call, params)
+        if (held := held_id(params.request_state)) is not None:
+            answer = await self._held.go_on(held, params.input_responses)
+        elif _may_be_held(context, client.find(name)):
+            waiting = HeldCall()
+            work = self.run(context, client, client.session, call, params, held=waiting)
+            answer = await self._held.run(waiting, work)
+        else:
+            answer = await self.run(context, client, client.session, call, params)
         return self._mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
 
     async def run(
@@ -82,18 +93,31 @@ class ServedCalls:
         params: Params,
         *,
         can_ask: bool = True,
+        held: HeldCall | None = None,
     ) -> ToolResult | types.InputRequiredResult:
         """Runs a call, or continues one that waited. Returns its result, or the forms for the client's person.
 
         `session` is one of the client's. `can_ask` is False for a request to which the protocol has no such answer.
+        With `held`, a server behind may have questions while it works on the call.
 
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
-        line = ClientLine(context, self._waiting)
+
+        async def make_call(wanted: ToolCall) -> ToolResult:
+            requests = await self._clients.requests_of(client)
+            can_ask = not _is_modern(context)
+            made = await self.run(context, client, requests, wanted, None, can_ask=can_ask, held=held)
+            assert isinstance(made, ToolResult)
+            return made
+
+        line = ClientLine(context, self._waiting, make_call, held)
         try:
             with line.listening():
-                return await self._answer(context, client, session, call, params, can_ask=can_ask)
+                answer = await self._answer(context, client, session, call, params, can_ask=can_ask)
+                if isinstance(answer, ToolResult) and _is_outside(session, call.name):
+                    return seen_result(call.name, answer)
+                return answer
         except SlotRefused as refused:
             return refused.result
         finally:
@@ -177,8 +201,8 @@ class ServedCalls:
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-        schema = None if tool is None else output_schema_of(tool)
-        return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
+        schema = None if tool is None else served_output_schema(tool)
+        return sendable_result(call.name, result, schema, version=context.protocol_version)
 
     async def _turn(
         self,
@@ -332,6 +356,18 @@ def _waits(pending: Any) -> ToolResult:
 def _decider(client: Client) -> Decider:
     authn = "bearer" if client.is_authenticated else ""
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
+
+
+def _may_be_held(context: Context, tool: Tool | None) -> bool:
+    """True if a server behind may have a question for the client, which answers with its next request."""
+    can = context.session.client_capabilities
+    is_able = can is not None and any(one is not None for one in (can.elicitation, can.sampling, can.roots))
+    return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and _is_modern(context)
+
+
+def _is_outside(session: Session, name: str) -> bool:
+    entry = session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return entry is not None and entry.tool.is_outside
 
 
 def _is_modern(context: Context) -> bool:

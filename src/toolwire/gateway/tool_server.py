@@ -6,22 +6,25 @@ import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 from urllib.parse import urlsplit
 
+from toolwire.facade.finding import finder_in, search_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.file_limits import FileLimits, ResultLimits
+from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.judge import may_ask
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.runtime.extras import packages_of
 from toolwire.session.session import Session
-from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.calls import NOBODY, READ_RESULT, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.machine.system import user_id
 from toolwire.vocabulary.results import ToolResult
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
     from toolwire.gateway.served_metrics import ServedMetrics
     from toolwire.journal.store import Store
 
-Mode: TypeAlias = Literal["tools", "code"]
-"""What a server serves: each tool, or the tools by which programs find and call them."""
+Mode: TypeAlias = Literal["tools", "search", "code"]
+"""What a server lists: each tool, or those that a search found, or the tools by which programs find and call them."""
 
 
 class _Served(OpenAi):
@@ -88,12 +91,13 @@ class ToolServer:
         Args:
             tools: A registry or toolkit with its rules and approver, or anything that can be registered.
             name: The name that clients show.
-            mode: `tools` serves each tool. `code` serves `search_tools`, `describe_tools`, `run_program` and
-                `read_result` in their place: the client's model finds tools, and calls them in programs. It needs a
-                registry or a list of tools.
+            mode: `tools` serves each tool. `search` lists `search_tools`, `read_result` if it is there, and the latest
+                50 tools that the client has found; it hears of each change, and may call every tool. `code` serves
+                `search_tools`, `describe_tools`, `run_program` and `read_result` in place of the tools: the client's
+                model finds tools, and calls them in programs. It needs a registry or a list of tools.
             store: A `Store` or its URL. With one, calls are recorded, and a call that needs a person is suspended until
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
-            version: The version that clients show.
+            version: The version that clients show; empty for that of toolwire.
             instructions: A text about the tools for the client's model.
             caller: The caller of clients without a token. Over stdio it is the user, as `local:1000`, if none is named.
             token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
@@ -115,11 +119,11 @@ class ToolServer:
         _check_mode(mode)
         self.name = _require_name(name)
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
-        self._behind = self._tools
+        self._behind, self._mode = self._tools, mode
         self._tools = _code_front(self._tools) if mode == "code" else self._tools
         self._apply_file_limits(token_verifier)
         self._store: Any = None if store is None else resolve_store(store)
-        self._version, self._instructions, self._caller = version, instructions, caller
+        self._version, self._instructions, self._caller = version or _own_version(), instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits, self._is_stateless = ServerLimits(**limits), stateless
@@ -299,7 +303,27 @@ class ToolServer:
             scope = replace(scope, result_limit_bytes=self._limits.result_bytes)
         scope = replace(scope, observers=(*scope.observers, *self._observers)) if self._observers else scope
         session._scope = scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if tools is None:
+            _offer_search(session, is_wanted=self._mode == "search")
         return session
+
+
+def _offer_search(session: Session, *, is_wanted: bool) -> None:
+    """Offers a search that names tools as they are served. Without `is_wanted`, only if the registry has one."""
+    scope = session._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    catalogue, finder = scope.catalogue, finder_in(scope.catalogue)
+    if finder is None and not is_wanted:
+        return
+    always = set(() if finder is None else finder.always)
+    if is_wanted and catalogue.find(READ_RESULT) is not None:
+        always.add(READ_RESULT)
+    entry = search_entry(
+        lambda: session._scope,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        always=sorted(always),
+        remembers=True,
+        name_of=client_safe_name,
+    )
+    catalogue.add(entry, replace=finder is not None)
 
 
 def _no_limits(_: Caller) -> None:
@@ -312,9 +336,13 @@ def _require_name(name: str) -> str:
     return name
 
 
+def _own_version() -> str:
+    return metadata.version("toolwire")
+
+
 def _check_mode(mode: str) -> None:
     if mode not in get_args(Mode):
-        raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
+        raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools', 'search' or 'code'")
 
 
 def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:

@@ -320,7 +320,7 @@ class MCPClient(StatefulClientBase):
         context: CallContext | None,
     ) -> None:
         try:
-            from toolwire.mcp.client_requests import tool_call
+            from toolwire.mcp.values.client_requests import tool_call
 
             self._connection.call(tool_call(tool, arguments), read, future, context)
         except RuntimeError:
@@ -389,7 +389,10 @@ class MCPClient(StatefulClientBase):
         )
         made.append(
             Connection(
-                self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory, protocol=self.protocol
+                *(self.name, opened, self._limits, log, news),
+                is_in_memory=self._is_in_memory,
+                protocol=self.protocol,
+                allowed=told.allowed,
             )
         )
         return made[0]

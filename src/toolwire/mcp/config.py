@@ -16,6 +16,7 @@ from toolwire.mcp.client_limits import McpLimitOptions
 from toolwire.mcp.config_files import servers_in
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
 from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
+from toolwire.mcp.values.features import FEATURES, Feature
 from toolwire.vocabulary.errors import ConfigurationError
 
 MILLISECONDS_FROM = 1_000
@@ -216,7 +217,7 @@ class _Entry:
         limits = self._limits(entry)
         protocol, is_required = self._protocol(entry), self._flag(entry, "required")
         is_sanitised = self._flag(entry, "sanitise")
-        call_limits = self._call_limits(entry)
+        call_limits, allowed = self._call_limits(entry), self._features(entry)
         renames, descriptions = self._renames(entry), self._pairs(entry, "describe")
         given = self._table("defaults", entry.pop("defaults", {}))
         defaults = {tool: self._table(f"defaults.{tool}", values) for tool, values in given.items()}
@@ -239,6 +240,8 @@ class _Entry:
             client.protocol = protocol
         if is_sanitised:
             client.offers.is_sanitised = True
+        if allowed:
+            client.offers.allow(allowed)
         for key in entry:
             if "tool" in key.lower():
                 # It may be meant to take tools away, so the server must not be on without it.
@@ -345,6 +348,13 @@ class _Entry:
         except ValueError as error:
             key, _, reason = str(error).partition(": ")
             raise _Wrong(key, reason) from error
+
+    def _features(self, entry: dict[str, Any]) -> list[Feature]:
+        given = self._texts(entry, "allow")
+        for place, feature in enumerate(given):
+            if feature not in FEATURES:
+                raise _Wrong(f"allow[{place}]", f"{feature!r:.80} is not known: write sampling or roots")
+        return cast("list[Feature]", list(given))
 
     def _renames(self, entry: dict[str, Any]) -> dict[str, str]:
         renames = self._pairs(entry, "rename")

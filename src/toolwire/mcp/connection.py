@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,7 +24,6 @@ from pydantic import ValidationError
 
 from mcp import Client
 from toolwire.mcp.client_limits import BREAKER, LOGGED_ATTEMPTS, OFFERS_S, ClientLimits
-from toolwire.mcp.client_requests import ServerRequest
 from toolwire.mcp.offered.list_changes import ServerNews
 from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
 from toolwire.mcp.offered.subscriptions import Subscriptions
@@ -34,6 +33,8 @@ from toolwire.mcp.requesting import Requesting
 from toolwire.mcp.sending import LISTENER
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.transports.streams import offering
+from toolwire.mcp.values.client_requests import ServerRequest
+from toolwire.mcp.values.features import Feature
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotSent, ServerUnavailable
@@ -60,13 +61,15 @@ class Connection:
         *,
         is_in_memory: bool = False,
         protocol: str | None = None,
+        allowed: Collection[Feature] = (),
     ) -> None:
         """`news` has the functions that are called in other threads when the server's lists are others than before.
 
-        `protocol` is the only version to offer; None offers the newest.
+        `protocol` is the only version to offer; None offers the newest. `allowed` are the features of clients that the
+        server may use.
         """
         self._name, self._open, self._limits, self._log, self._news = name, open_server, limits, log, news
-        self._protocol, self._told_error = protocol, ""
+        self._protocol, self._allowed, self._told_error = protocol, allowed, ""
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
         self._current: OpenConnection | None = None
@@ -75,7 +78,7 @@ class Connection:
         self._announced: tuple[McpTool, ...] | None = None
         self._known: dict[OfferKind, tuple[Any, ...]] = {}
         self._subscriptions = Subscriptions(log, news)
-        self._calls = Requesting(self, name, limits, log, is_in_memory=is_in_memory)
+        self._calls = Requesting(self, name, limits, log, is_in_memory=is_in_memory, allowed=allowed)
         self._closing, self._changed = anyio.Event(), anyio.Event()
         self._keeper = self._portal.start(self._keep)
 
@@ -194,6 +197,8 @@ class Connection:
             client_info=info,
             message_handler=connection.changes.take_message,
             elicitation_callback=connection.answer_question,
+            sampling_callback=connection.answer_sampling if "sampling" in self._allowed else None,
+            list_roots_callback=connection.answer_roots if "roots" in self._allowed else None,
             logging_callback=self._on_log_message,
             log_level="info",
         ) as client:

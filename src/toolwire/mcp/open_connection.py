@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
-from mcp_types import ElicitRequestParams, ElicitResult
+from mcp_types import (
+    INVALID_REQUEST,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    ListRootsRequest,
+    ListRootsResult,
+)
 from mcp_types import Tool as McpTool
 
 from mcp import Client
+from toolwire.mcp.client_features import Given, Wanted, pass_on
 from toolwire.mcp.offered.list_changes import ListChanges, ServerNews
 from toolwire.mcp.offered.listing import OfferKind
 from toolwire.mcp.sending import SENDING, Sending
@@ -80,6 +91,27 @@ class OpenConnection:
             return answer_of(declined) if isinstance(declined, QuestionDeclined) else BY_TOOLWIRE
         except Interrupted:
             return ElicitResult(action="cancel")
+
+    async def answer_sampling(
+        self,
+        context: object,  # noqa: ARG002
+        params: CreateMessageRequestParams,
+    ) -> CreateMessageResult | ErrorData:
+        """Answers a request for the model of the client whose call is under way."""
+        return cast("CreateMessageResult | ErrorData", await self._pass_on(CreateMessageRequest(params=params)))
+
+    async def answer_roots(self, context: object) -> ListRootsResult | ErrorData:  # noqa: ARG002
+        """Answers a request for the roots of the client whose call is under way."""
+        return cast("ListRootsResult | ErrorData", await self._pass_on(ListRootsRequest()))
+
+    async def _pass_on(self, wanted: Wanted) -> Given | ErrorData:
+        sending = self.sending_of_message()
+        if sending is None or sending.listener is None:
+            self._log.warning(f"{wanted.method} was refused: it belongs to no call of one client")
+            return ErrorData(code=INVALID_REQUEST, message=f"{wanted.method}: no call of one client is under way")
+        sending.questions += 1
+        with sending.asking():
+            return await pass_on(sending.listener, self._server, wanted, sending.questions)
 
     def sending_of_message(self) -> Sending | None:
         """Returns the call to which the server's message belongs: that of the stream which brought it, or the only one.

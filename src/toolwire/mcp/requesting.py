@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, InputRequiredResult
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ElicitRequest, ErrorData, InputRequiredResult
 from pydantic import ValidationError
 
+from toolwire.mcp.client_features import Given, call_of, pass_on
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
-from toolwire.mcp.client_requests import ServerRequest
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.sending import SENDING, Listener, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
 from toolwire.mcp.transports.http import fate_of
+from toolwire.mcp.values.client_requests import ServerRequest
+from toolwire.mcp.values.features import FEATURES, Feature
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult
@@ -44,10 +46,17 @@ class Requesting:
     """The requests under way. All is used on the loop of the connection's owner."""
 
     def __init__(
-        self, owner: ConnectionOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+        self,
+        owner: ConnectionOwner,
+        name: str,
+        limits: ClientLimits,
+        log: ServerLog,
+        *,
+        is_in_memory: bool = False,
+        allowed: Collection[Feature] = (),
     ) -> None:
         self._owner, self._name, self._limits, self._log = owner, name, limits, log
-        self._is_in_memory = is_in_memory
+        self._is_in_memory, self._allowed = is_in_memory, frozenset(FEATURES[feature] for feature in allowed)
         self._under_way = 0
 
     async def call(
@@ -68,7 +77,10 @@ class Requesting:
                     ServerRequest(round_trip.request(asked.request), asked.answer), context, listener
                 )
                 if isinstance(answer, InputRequiredResult):
-                    answer = next_round_trip(answer, round_trip, self._log, can_ask=context is not None)
+                    given = await self._ask_client(answer, round_trip.questions, listener)
+                    if isinstance(given, ToolResult):
+                        return read(given)
+                    answer = next_round_trip(answer, round_trip, self._log, can_ask=context is not None, given=given)
                 if not isinstance(answer, RoundTrip):
                     return read(answer)
                 round_trip = answer
@@ -76,6 +88,25 @@ class Requesting:
                     await anyio.sleep(LEG_S)
         finally:
             self._under_way -= 1
+
+    async def _ask_client(
+        self, answer: InputRequiredResult, asked: int, listener: Listener | None
+    ) -> dict[str, Given] | ToolResult:
+        """Returns what the client gives to the server: samples and roots, by the keys of the requests.
+
+        `asked` is the number of questions before. The failure of the call if the server may not have one, or gets none.
+        """
+        found: dict[str, Given] = {}
+        for number, (key, wanted) in enumerate((answer.input_requests or {}).items(), asked + 1):
+            if isinstance(wanted, ElicitRequest):
+                continue
+            if listener is None or call_of(wanted)[0] not in self._allowed:
+                return ToolResult(False, error=f"the server needs {wanted.method}, and this client does not offer it")
+            given = await pass_on(listener, self._name, wanted, number)
+            if isinstance(given, ErrorData):
+                return ToolResult(False, error=f"the server needs {wanted.method}: {given.message}")
+            found[key] = given
+        return found
 
     async def _send_until_answered(
         self, asked: ServerRequest, context: CallContext | None, listener: Listener | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,7 +12,9 @@ from typing import Any, Protocol
 import anyio
 
 from toolwire.mcp.client_limits import ClientLimits
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.questions import Question
+from toolwire.vocabulary.results import ToolResult
 
 Ask = Callable[[Question], Any]
 """Asks the person of one call, and blocks until the answer."""
@@ -32,6 +34,14 @@ class Listener(Protocol):
 
     def ask(self, server: str, question: Question) -> Future[Any]:
         """Asks the person. The future gives the answer, or None if no answer can come."""
+        ...
+
+    def pass_on(self, call: ToolCall) -> Future[ToolResult]:
+        """Makes the call by which a server's request goes to the client: on record, and within the client's limits."""
+        ...
+
+    def send(self, method: str, arguments: Mapping[str, Any]) -> Future[ToolResult]:
+        """Sends the request of such a call to the client. The data of the result are the client's answer as JSON."""
         ...
 
 

@@ -5,20 +5,21 @@ Each request is a tool that no model sees, so that it takes the path of a call: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
+from toolwire.mcp.values.features import FEATURES, ROOTS, SAMPLE, Feature
 from toolwire.vocabulary.errors import CallNotSent
 from toolwire.vocabulary.questions import InputRequired
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.mcp.client_requests import ServerRequest
     from toolwire.mcp.connection import Connection
     from toolwire.mcp.offered.listing import OfferKind
+    from toolwire.mcp.values.client_requests import ServerRequest
     from toolwire.vocabulary.context import CallContext
 
 READ, GET, COMPLETE = "resources:read", "prompts:get", "completion:complete"
@@ -46,10 +47,20 @@ _SCHEMAS: Mapping[str, dict[str, Any]] = {
         "required": ["ref", "argument"],
     },
 }
+_FEATURE_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    SAMPLE: {
+        "type": "object",
+        "properties": {"messages": {"type": "array"}, "maxTokens": {"type": "integer"}},
+        "required": ["messages", "maxTokens"],
+    },
+    ROOTS: {"type": "object", "properties": {}},
+}
 _DESCRIPTIONS = {
     READ: "Reads a resource of the server.",
     GET: "Gets a prompt of the server.",
     COMPLETE: "Completes an argument of a prompt or a template of the server.",
+    SAMPLE: "Lets the server use the model of the client.",
+    ROOTS: "Tells the server the roots of the client.",
 }
 
 
@@ -66,6 +77,15 @@ class ServerOffers:
         self._updated: list[Callable[[str], None]] = []
         self.tools: tuple[Tool, ...] = tuple(self._tool(method) for method in _SCHEMAS)
         """The requests as tools: `fs/resources:read`, `fs/prompts:get` and `fs/completion:complete`."""
+        self.allowed: frozenset[Feature] = frozenset()
+        """The features of clients that the server may use."""
+        self.feature_tools: tuple[Tool, ...] = ()
+        """The requests for these features as tools: `fs/sampling:create` and `fs/roots:list`."""
+
+    def allow(self, features: Iterable[Feature]) -> None:
+        """Lets the server use features of the clients that call it. Call it before the first use."""
+        self.allowed = frozenset(features)
+        self.feature_tools = tuple(self._feature_tool(FEATURES[feature]) for feature in sorted(self.allowed))
 
     def serves(self, capability: Capability) -> bool:
         """True if the server had the capability at its last connection."""
@@ -109,12 +129,27 @@ class ServerOffers:
             self._send(method, arguments, future, context)
             return future
 
-        name = f"{self.server}/{method}"
+        return self._request_tool(method, _SCHEMAS[method], call)
+
+    def _feature_tool(self, method: str) -> Tool:
+        def call(_: Any = None, /, **arguments: Any) -> Future[Any]:
+            from toolwire.mcp.sending import LISTENER
+
+            listener = LISTENER.get()
+            if listener is not None:
+                return listener.send(method, arguments)
+            refused: Future[Any] = Future()
+            refused.set_result(ToolResult(False, error="this call has no client"))
+            return refused
+
+        return self._request_tool(method, _FEATURE_SCHEMAS[method], call)
+
+    def _request_tool(self, method: str, schema: Mapping[str, Any], call: Callable[..., Future[Any]]) -> Tool:
         # A read has no effect, so that it may run again after a crash.
         tool = from_schema(
-            name,
+            f"{self.server}/{method}",
             _DESCRIPTIONS[method],
-            _SCHEMAS[method],
+            schema,
             function=call,
             labels=("untrusted",),
             idempotent="natural",
@@ -133,7 +168,7 @@ class ServerOffers:
 
 
 def _request_for(method: str, arguments: Mapping[str, Any]) -> ServerRequest:
-    from toolwire.mcp import client_requests as requests
+    from toolwire.mcp.values import client_requests as requests
 
     if method == READ:
         return requests.resource_read(arguments["uri"])

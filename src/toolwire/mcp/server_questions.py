@@ -19,11 +19,13 @@ from mcp_types import (
     ElicitRequestURLParams,
     ElicitResult,
     InputRequiredResult,
+    InputResponse,
 )
 from pydantic import ValidationError
 
 from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
+from toolwire.mcp.client_features import Given, given_type_of, method_of
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
@@ -145,7 +147,7 @@ class RoundTrip:
     """One request of a call. A server that needs input answers with questions, and gets the answers with the next."""
 
     number: int = 1
-    responses: Mapping[str, ElicitResult] | None = None
+    responses: Mapping[str, InputResponse] | None = None
     """The answers to the questions of the round trip before; None without questions."""
     state: str | None = None
     """The server's own state, unchanged."""
@@ -173,13 +175,23 @@ def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
     declined = dict.fromkeys(kept["declined"], BY_TOOLWIRE)
     # An older version of toolwire kept no number.
     asked = kept.get("questions", len(declined) + len(answers))
-    return RoundTrip(number=kept["leg"], responses={**declined, **answers}, state=kept["state"], questions=asked)
+    given = {key: given_type_of(method).model_validate(one) for key, (method, one) in kept.get("given", {}).items()}
+    responses = {**declined, **answers, **given}
+    return RoundTrip(number=kept["leg"], responses=responses, state=kept["state"], questions=asked)
 
 
 def next_round_trip(
-    result: InputRequiredResult, round_trip: RoundTrip, log: ServerLog, *, can_ask: bool
+    result: InputRequiredResult,
+    round_trip: RoundTrip,
+    log: ServerLog,
+    *,
+    can_ask: bool,
+    given: Mapping[str, Given],
 ) -> RoundTrip | InputRequired | ToolResult:
-    """Returns the next round trip, or the questions that come before it, or the failure of the call."""
+    """Returns the next round trip, or the questions that come before it, or the failure of the call.
+
+    `given` has the client's answers to the requests that are no questions.
+    """
     if round_trip.number >= ROUND_TRIPS:
         return ToolResult.failed("limit", f"The call was given up: its server asked for input {ROUND_TRIPS} times.")
     state = result.request_state
@@ -191,7 +203,7 @@ def next_round_trip(
     wanted = result.input_requests or {}
     for number, (name, request) in enumerate(wanted.items(), round_trip.questions + 1):
         if not isinstance(request, ElicitRequest):
-            return ToolResult(False, error=f"the server needs {request.method}, and this client does not offer it")
+            continue
         if not can_ask:
             log.warning("its question was declined: this call has no person")
         question = question_of(request.params, log, number=number) if can_ask else None
@@ -201,7 +213,12 @@ def next_round_trip(
             questions[name] = question
     asked = round_trip.questions + len(wanted)
     if questions:
-        kept = {"leg": round_trip.number + 1, "declined": declined, "state": state, "questions": asked}
+        kept: dict[str, Any] = {"leg": round_trip.number + 1, "declined": declined, "state": state, "questions": asked}
+        if given:
+            kept["given"] = {
+                key: [method_of(one), one.model_dump(by_alias=True, mode="json", exclude_none=True)]
+                for key, one in given.items()
+            }
         return InputRequired(questions, kept)
-    responses = dict.fromkeys(declined, BY_TOOLWIRE) or None
+    responses = {**dict.fromkeys(declined, BY_TOOLWIRE), **given} or None
     return RoundTrip(number=round_trip.number + 1, responses=responses, state=state, questions=asked)

@@ -44,6 +44,7 @@ Examples:
   toolwire serve --tools tools.py --http 8000
   toolwire serve --openapi shop.yaml
   toolwire serve --config mcp.json --pins mcp-pins.json
+  toolwire serve --config mcp.json --mode search
   toolwire serve --config mcp.json --mode code
   toolwire serve --tools t.py --http 0 --token-env KEY
   toolwire serve --tools tools.py --store none
@@ -109,8 +110,8 @@ def serve(
         Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
     ] = None,
     mode: Annotated[
-        Literal["tools", "code"],
-        typer.Option("--mode", metavar="MODE", help="tools, or code: tools that find the others and run programs."),
+        Literal["tools", "search", "code"],
+        typer.Option("--mode", metavar="MODE", help="tools; search: the client finds them; code: programs call them."),
     ] = "tools",
     http: Annotated[
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")

@@ -57,7 +57,9 @@ class WholeRequests:
             await PlainTextResponse(str(refused), 503)(scope, receive, send)
             return
         try:
-            await self._app(scope, _replay(body, receive), send)
+            response = _Response(send)
+            await self._app(scope, _replay(body, receive), response.send)
+            await response.complete()
         finally:
             self._slots.give_back(owner)
 
@@ -91,6 +93,24 @@ class WholeRequests:
             raise _RequestRefused(PlainTextResponse(said, 408, _CLOSE))
         said = "The server holds too many bytes of unfinished requests. This one gave way to a newer one."
         raise _RequestRefused(PlainTextResponse(said, 503, _CLOSE))
+
+
+class _Response:
+    """A response on its way."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._is_begun, self._is_whole = send, False, False
+
+    async def send(self, message: Message) -> None:
+        """Sends a part of it."""
+        await self._send(message)
+        self._is_begun = True
+        self._is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+    async def complete(self) -> None:
+        """Ends it. A stream for a client that is open when the server ends stops in its middle."""
+        if self._is_begun and not self._is_whole:
+            await self._send({"type": "http.response.body", "body": b""})
 
 
 def _too_long(limits: ServerLimits) -> _RequestRefused:

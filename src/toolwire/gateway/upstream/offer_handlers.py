@@ -20,7 +20,7 @@ from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
 from toolwire.mcp.requesting import SERVER_ERROR
 from toolwire.mcp.server_offers import COMPLETE, GET, READ
-from toolwire.mcp.values.call_results import FAILURE_META, failure_of
+from toolwire.mcp.values.call_results import FAILURE_META, failure_of, without_server_name
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -179,7 +179,7 @@ class OfferHandlers:
             return answer
         if not answer.success:
             raise _error(answer, named, is_modern=context.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        return dict(answer.data)
+        return {**answer.data, "_meta": without_server_name(answer.data.get("_meta")) or None}
 
 
 def _error(result: ToolResult, named: Mapping[str, str], *, is_modern: bool) -> MCPError:

@@ -235,7 +235,7 @@ def served_resource(server: ServerOffers, offer: Any, field: str) -> Any:
     A warning says why.
     """
     uri = f"{_prefix(server)}{getattr(offer, field)}"
-    if not _can_be_served(server.server, offer, uri):
+    if not _can_be_served(server.server, offer, f"{uri} {offer.name}"):
         return None
     shown = _shown_text(server)
     return offer.model_copy(update={"name": shown(offer.name), **_offer_texts(offer, shown), field: uri})
@@ -258,6 +258,9 @@ def _can_be_served(server: str, offer: Any, words: str) -> bool:
     """True if its words, which a client must give back unchanged, have no hidden characters, and it is not too long."""
     size = len(offer.model_dump_json(by_alias=True, exclude_none=True))
     if words.isprintable() and size <= OFFER_CHARACTERS:
+        texts = [offer.title or "", offer.description or ""]
+        if list(map(visible_text, texts)) != texts:
+            _LOG.warning("%r of the MCP server %r: invisible characters were removed", offer.name[:80], server)
         return True
     why = "it is too long" if size > OFFER_CHARACTERS else "its words have hidden characters"
     _LOG.warning("%r of the MCP server %r is off: %s", offer.name[:80], server, why)

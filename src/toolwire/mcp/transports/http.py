@@ -10,7 +10,8 @@ import json
 import math
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Literal, cast
 
 import anyio
@@ -19,6 +20,8 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError
 
 from toolwire.mcp.client_limits import BACKOFF_S
 from toolwire.mcp.oauth.authorization import Endpoint
@@ -269,20 +272,82 @@ async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[
             yield streams
 
 
-def _sse(endpoint: Endpoint, auth: httpx2.Auth | None) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+@asynccontextmanager
+async def _sse(endpoint: Endpoint, auth: httpx2.Auth | None) -> AsyncGenerator[tuple[Any, Any]]:
+    sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
     def client(
         headers: dict[str, Any] | None = None,
         timeout: httpx2.Timeout | None = None,  # noqa: ARG001 - the SDK gives its own
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return _client(endpoint, headers or {}, auth)
+        return _client(endpoint, headers or {}, auth, partial(_SseClient, sending))
 
-    return sse_client(endpoint.url, dict(endpoint.headers), httpx_client_factory=client, auth=auth)
+    async def relay(reading: Any) -> None:
+        async with sending:
+            async for item in reading:
+                await sending.send(item)
+
+    async with (
+        sending,
+        receiving,
+        sse_client(endpoint.url, dict(endpoint.headers), httpx_client_factory=client, auth=auth) as (reading, writing),
+        anyio.create_task_group() as relaying,
+    ):
+        relaying.start_soon(relay, reading)
+        yield receiving, writing
+        relaying.cancel_scope.cancel()
 
 
-def _client(endpoint: Endpoint, headers: Mapping[str, str], auth: httpx2.Auth | None) -> httpx2.AsyncClient:
+class _SseClient(MessageClient):
+    """The client of the older transport, whose answers come by a stream. A refused message gets its answer there.
+
+    The SDK would send no further message, and the caller would wait for as long as its limit allows.
+    """
+
+    def __init__(self, answers: Any, transport: HttpTransport, **options: Any) -> None:
+        super().__init__(transport, **options)
+        self._answers = answers
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Sends a request. A message that is refused counts as accepted, and its caller gets an error."""
+        fate: Fate
+        try:
+            response = await super().send(request, **options)
+            if request.method != "POST" or response.status_code < 400:
+                return response
+            await response.aclose()
+            fate = "refused" if response.status_code < 500 else "not_answered"
+            reason = f"the server refused the message: {response.status_code}"
+        except Refused as refused:
+            if request.method != "POST":
+                raise
+            fate, reason = "refused", str(refused)
+        except httpx2.TransportError as error:
+            if request.method != "POST":
+                raise
+            fate = "not_connected" if isinstance(error, _NEVER_SENT) else "not_answered"
+            reason = str(error) or type(error).__name__
+        await self._answer(request, fate, reason)
+        return httpx2.Response(202, request=request)
+
+    async def _answer(self, request: httpx2.Request, fate: Fate, reason: str) -> None:
+        message = json.loads(request.content)
+        if "id" in message and "method" in message:
+            error = ErrorData(code=-32000, message=reason, data={"mark": _MARK, "fate": fate})
+            # The stream may have ended, and the caller knows that already.
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                await self._answers.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message["id"], error=error)))
+
+
+def _client(
+    endpoint: Endpoint,
+    headers: Mapping[str, str],
+    auth: httpx2.Auth | None,
+    make: Callable[..., httpx2.AsyncClient] = MessageClient,
+) -> httpx2.AsyncClient:
     limits = endpoint.limits
-    return MessageClient(
+    return make(
         HttpTransport(endpoint.url, limits.message_bytes, headers=endpoint.headers),
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,

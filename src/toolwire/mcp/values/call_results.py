@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import mcp_types as types
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
+from toolwire.definition.derived import once_per_schema
+from toolwire.definition.tool import Tool
 from toolwire.vocabulary.blocks import ContentBlock, is_block
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.media_bytes import read_media
@@ -28,11 +31,11 @@ _DATA = frozenset({"structuredContent", "inputSchema", "outputSchema"})
 
 
 def sendable_result(
-    name: str, result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool
+    name: str, result: ToolResult, output_schema: Mapping[str, Any] | None, *, version: str
 ) -> types.CallToolResult:
     """Works as `call_result`. If the author of the tool built a block wrongly, it returns a result that says so."""
     try:
-        return call_result(result, output_schema, is_modern=is_modern)
+        return call_result(result, output_schema, version=version)
     except (Unrepresentable, KeyError, TypeError, ValueError) as error:
         _LOG.exception("the result of %r cannot be sent", name)
         text = f"The tool ran, but its result cannot be sent: {error}. It may have taken effect."
@@ -40,22 +43,28 @@ def sendable_result(
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True, _meta=meta)
 
 
-def call_result(
-    result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool
-) -> types.CallToolResult:
-    """Returns the result for the client. `output_schema` is that of the tool, and of the structured content.
+def call_result(result: ToolResult, output_schema: Mapping[str, Any] | None, *, version: str) -> types.CallToolResult:
+    """Returns the result for a client with that version of the protocol.
+
+    `output_schema` is that of the tool, and of the structured content.
 
     UTF-8 can encode each text of it: U+FFFD replaces lone surrogates.
     """
-    meta = without_own_meta({"_meta": dict(result.metadata.get("mcp") or {})})["_meta"]
+    meta = without_own_meta({"_meta": without_server_name(result.metadata.get("mcp"))})["_meta"]
     if result.failure is not None:
         meta[FAILURE_META] = failure_of(result)
+    data = _data_for_schema(result, output_schema, version) if has_structured_content(version) else None
     return types.CallToolResult(
         content=[mcp_block(block) for block in encodable(plain_value(result.content))],
-        structured_content=encodable(_data_for_schema(result, output_schema, is_modern=is_modern)),
+        structured_content=encodable(data),
         is_error=not result.success,
         _meta=encodable(plain_value(meta)) or None,
     )
+
+
+def without_server_name(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the `_meta` of a result without the name of a server behind. The SDK writes that of this server."""
+    return {key: value for key, value in (meta or {}).items() if key != types.SERVER_INFO_META_KEY}
 
 
 def without_own_meta(value: Any) -> Any:
@@ -73,12 +82,32 @@ def without_own_meta(value: Any) -> Any:
     return found
 
 
+def has_structured_content(version: str) -> bool:
+    """True if a version of the protocol has structured content and output schemas."""
+    return is_version_at_least(version, "2025-06-18")
+
+
+_TEXT = {"type": "string"}
+
+
+@once_per_schema
+def served_output_schema(tool: Tool) -> dict[str, Any] | None:
+    """Returns the output schema that clients see, for protocols that have one. A function that returns a text has none.
+
+    Its text would be sent twice: once for clients that read structured content, and once for all others.
+    """
+    schema = tool.output_schema
+    if schema is not None and tool.is_wrapped_output and schema["properties"] == {"result": _TEXT}:
+        return None
+    return schema
+
+
 def is_object(schema: Mapping[str, Any] | None) -> bool:
     """True if values of the schema are objects, as the handshake protocols demand of structured content."""
     return schema is not None and schema.get("type") == "object"
 
 
-def _data_for_schema(result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool) -> Any:
+def _data_for_schema(result: ToolResult, output_schema: Mapping[str, Any] | None, version: str) -> Any:
     if not result.success:
         return None
     if output_schema is None:
@@ -87,7 +116,8 @@ def _data_for_schema(result: ToolResult, output_schema: Mapping[str, Any] | None
         return result.structured_content
     # Such a schema is an outside tool's own, and describes the data without a wrapper.
     value: object = plain_value(result.data)
-    return value if is_modern or isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
+    is_sendable = version in MODERN_PROTOCOL_VERSIONS or isinstance(value, dict)
+    return value if is_sendable else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def _own_structure(data: Any) -> dict[str, Any] | None:

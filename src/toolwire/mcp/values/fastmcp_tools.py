@@ -9,6 +9,7 @@ from fastmcp.exceptions import ValidationError
 from fastmcp.tools import InputRequiredToolResult
 from fastmcp.tools import Tool as FastmcpTool
 from fastmcp.tools import ToolResult as FastmcpResult
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import PrivateAttr
 from pydantic import ValidationError as WrongArguments
 
@@ -118,7 +119,9 @@ class _ToolwireTool(FastmcpTool):
 
     async def run(self, arguments: dict[str, Any]) -> FastmcpResult:
         """Makes the call and returns its result. A call that fails has a result with `is_error`, and does not raise."""
-        result = sendable_result(self.name, await self._call(arguments), self.output_schema, is_modern=False)
+        result = sendable_result(
+            self.name, await self._call(arguments), self.output_schema, version=LATEST_HANDSHAKE_VERSION
+        )
         return FastmcpResult(
             content=result.content,
             structured_content=result.structured_content,

@@ -39,3 +39,21 @@ def visible_text(text: str) -> str:
 
 def _is_invisible(character: str) -> bool:
     return character in _UNNAMED or (unicodedata.category(character) in _CATEGORIES and character not in _JOINERS)
+
+
+_HIDDEN = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Controls without tab and line ends, characters of direction, those without width, and tags."""
+
+
+def seen_text(text: str) -> str:
+    """Returns the text of a result without its hidden characters.
+
+    It leaves out less than `visible_text`, because results have words of people: the characters that choose the form
+    of an emoji, and private ones, stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    found = _HIDDEN.sub("", text)
+    return found if found.isascii() else _LOOSE_JOINERS.sub("", found)

@@ -1,0 +1,48 @@
+"""Results of servers behind a gateway, without characters that a person does not see and a model reads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.texts.invisible import seen_text
+
+_LOG = logging.getLogger("toolwire.gateway")
+
+
+def seen_result(name: str, result: ToolResult) -> ToolResult:
+    """Returns the result of an outside tool without hidden characters. A warning says so if it had any.
+
+    A block whose URI has some becomes a text, because another URI would lead elsewhere.
+    """
+    blocks = [_seen_block(block) for block in result.blocks]
+    data, error, meta = seen_value(result.data), seen_value(result.error), seen_value(result.metadata.get("mcp"))
+    if (blocks, data, error, meta) == ([*result.blocks], result.data, result.error, result.metadata.get("mcp")):
+        return result
+    _LOG.warning("the result of %r: hidden characters were removed", name)
+    metadata = {**result.metadata, "mcp": meta} if meta else result.metadata
+    return ToolResult(result.success, data, error, metadata, content=blocks, failure=result.failure, call=result.call)
+
+
+def seen_value(value: Any) -> Any:
+    """Returns a value of JSON whose texts have no hidden characters."""
+    if isinstance(value, str):
+        return seen_text(value)
+    if type(value) is dict:
+        return {seen_value(key): seen_value(item) for key, item in cast("dict[Any, Any]", value).items()}
+    return [seen_value(item) for item in cast("list[Any]", value)] if type(value) is list else value
+
+
+def _seen_block(block: ContentBlock) -> ContentBlock:
+    if any(seen_text(uri) != uri for uri in _uris(cast("Mapping[str, Any]", block))):
+        return {"type": "text", "text": f"A {block['type']} was left out: its URI has hidden characters."}
+    return seen_value(block)
+
+
+def _uris(block: Mapping[str, Any]) -> list[str]:
+    parts = [block, *(cast("Mapping[str, Any]", block.get(key) or {}) for key in ("resource", "source"))]
+    found: list[Any] = [part.get(key) for part in parts for key in ("uri", "url")]
+    return [uri for uri in found if isinstance(uri, str)]
