@@ -35,6 +35,7 @@ from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
+from toolwire.gateway.tasks.served_tasks import ServedTasks
 from toolwire.gateway.upstream.offer_handlers import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
@@ -73,11 +74,13 @@ class SdkServer(Server[None]):
             lifespan=lambda _: self._watching(),
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
-            on_call_tool=parts.calls.call,
+            on_call_tool=self._call_tool,
             on_subscriptions_listen=lambda context, params: self._offer_handlers.listen(context, params, self._listen),
         )
         self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
+        if parts.tasks is not None:
+            parts.tasks.add_to(self)
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._on_initialized)
 
@@ -102,6 +105,10 @@ class SdkServer(Server[None]):
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         found = [_listing_of(served, tool, is_modern=is_modern) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        calls = self._parts.calls if self._parts.tasks is None else self._parts.tasks
+        return await calls.call(context, params)
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
@@ -222,6 +229,7 @@ class ServedParts:
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
         waiting = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
         self.calls = ServedCalls(clients, slots, waiting, store)
+        self.tasks = None if store is None else ServedTasks(self.calls, clients, store, limits.task_s)
         self.limits = limits
         self._names: Mapping[str, str] = {}
 

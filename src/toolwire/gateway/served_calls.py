@@ -45,7 +45,7 @@ _BUSY_POLL_S = 0.05
 _CHANNEL = "mcp"
 
 
-class _UnderWay(Exception):
+class UnderWay(Exception):
     """A run is still continued elsewhere."""
 
 
@@ -62,14 +62,22 @@ class ServedCalls:
         Raises:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
+        client, call = await self.called(context, params)
+        answer = await self.run(context, client, client.session, call, params)
+        return self.mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+
+    async def called(self, context: Context, params: types.CallToolRequestParams) -> tuple[Client, ToolCall]:
+        """Returns the client of a request, and its call by the name in the registry.
+
+        Raises:
+            MCPError: -32602: the tool is unknown.
+        """
         client = await self._clients.of(context)
         is_short = len(params.name) <= GIVEN_NAME_CHARACTERS
         name = client.own_name(params.name) if is_short else None
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
-        call = ToolCall(name, params.arguments or {})
-        answer = await self.run(context, client, client.session, call, params)
-        return self._mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+        return client, ToolCall(name, params.arguments or {})
 
     async def run(
         self,
@@ -101,40 +109,57 @@ class ServedCalls:
     async def _answer(
         self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool
     ) -> ToolResult | types.InputRequiredResult:
-        tool = client.find(call.name)
-        # Only a tool with a context can report progress. Events cost time.
-        events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
+        events = telling_progress(context) if reports_progress(client, call) else None
         closed = set[str]()
         is_asked = can_ask and can_be_asked(context)
         try:
-            with self._slots.hold():
-                turn = await self._turn(client, session, call, params, events, closed)
-            if turn.suspended is not None and not _is_modern(context) and is_asked:
+            turn = await self.take_turn(client, session, call, params, events, closed)
+            if turn.suspended is not None and not is_modern(context) and is_asked:
                 turn = await self._ask_while_suspended(context, client, session, turn, events, closed)
-        except _UnderWay:
-            said = f"{call.name!r} is still under way: the same call was sent before."
-            return ToolResult.failed("unavailable", said)
+        except UnderWay:
+            return under_way_result(call)
         if turn.suspended is None:
             return turn.results[0]
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        if _is_modern(context) and is_asked:
-            asked = [request for request in pending if request.id not in closed]
-            forms = {request.id: form for request in asked if (form := shown_form(request)) is not None}
-            if forms:
-                keys = form_keys(pending)
-                requests: types.InputRequests = {
-                    keys[one]: types.ElicitRequest(params=form) for one, form in forms.items()
-                }
-                return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
+        asked = input_required(run_id, pending, closed) if is_modern(context) and is_asked else None
+        if asked is not None:
+            return asked
         client.wait(call, run_id)
-        return _waits(pending)
+        return waiting_result(pending)
 
-    def _mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+    def mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+        """Returns a result for the client.
+
+        Raises:
+            MCPError: -32602: the tool is no longer there for it.
+        """
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
         schema = None if tool is None else output_schema_of(tool)
-        return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
+        return sendable_result(call.name, result, schema, is_modern=is_modern(context))
+
+    async def take_turn(
+        self,
+        client: Client,
+        session: Session,
+        call: ToolCall,
+        params: Params,
+        events: Events | None,
+        closed: set[str],
+        key: str | None = None,
+    ) -> Turn:
+        """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`.
+
+        `key` is that of a new turn (`Session.turn`).
+
+        Raises:
+            SlotRefused: Too many calls are under way.
+            UnderWay: The run is still continued elsewhere.
+            MCPError: -32602: The state of a call that waited is not valid.
+        """
+        with self._slots.hold():
+            return await self._turn(client, session, call, params, events, closed, key)
 
     async def _turn(
         self,
@@ -144,13 +169,13 @@ class ServedCalls:
         params: Params,
         events: Events | None,
         closed: set[str],
+        key: str | None,
     ) -> Turn:
-        """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
         if params is not None and params.request_state is not None:
             return await self._resume_from_state(client, session, params, events, closed)
         run_id = client.run_of(call)
         if run_id is None:
-            turn = await session.turn(Reply(calls=(call,)), events=events)
+            turn = await session.turn(Reply(calls=(call,)), events=events, key=key)
             if turn.suspended is None or params is None or not params.input_responses or not self._store:
                 return turn
             # The client knew the questions, and sent the answers at once.
@@ -169,7 +194,7 @@ class ServedCalls:
         self, client: Client, session: Session, params: _Asking, events: Events | None, closed: set[str]
     ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""
-        run_id = str(json.loads(params.request_state or "{}")["run"])
+        run_id = run_of_state(params.request_state)
         assert self._store is not None
         try:
             pending = await anyio.to_thread.run_sync(self._store.pending, run_id)
@@ -177,6 +202,15 @@ class ServedCalls:
             raise _invalid_state(refused) from refused
         decisions = _decisions(client, pending, params, closed)
         return await self._resume_run(session, run_id, decisions, events, closed)
+
+    async def resume_run(self, session: Session, run_id: str) -> Turn:
+        """Continues a run without new decisions. Returns its recorded turn if it has ended.
+
+        Raises:
+            SlotRefused, UnderWay, MCPError: As `take_turn`.
+        """
+        async with self._slots.hold_next():
+            return await self._resume_run(session, run_id, [], None, set())
 
     async def _resume_run(
         self, session: Session, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
@@ -189,7 +223,7 @@ class ServedCalls:
             except DecisionRefused as refused:
                 if refused.code in ("run_busy", "conversation_busy"):
                     if time.monotonic() >= until:
-                        raise _UnderWay from refused
+                        raise UnderWay from refused
                     await anyio.sleep(_BUSY_POLL_S)
                 elif decisions and refused.request_id:
                     # The others may count. The request waits on: for a fitting answer, or for another person.
@@ -231,7 +265,7 @@ class ServedCalls:
                     if request.id in closed:
                         continue
                     said = await ask_person(context, request)
-                    found = None if said is None else decision_of(request, said, _decider(client))
+                    found = None if said is None else decision_of(request, said, decider_of(client))
                     if found is None:
                         closed.add(request.id)
                     else:
@@ -250,13 +284,37 @@ def _decisions(client: Client, pending: Iterable[ApprovalRequest], params: _Aski
     for request in requests:
         said = given.get(request.id) or given.get(keys[request.id])
         if isinstance(said, types.ElicitResult):
-            found = decision_of(request, said, _decider(client))
+            found = decision_of(request, said, decider_of(client))
             decisions += [] if found is None else [found]
             closed.update([request.id] if said.action == "cancel" else [])
     return decisions
 
 
-def _telling_progress(context: Context) -> Events:
+def run_of_state(state: str | None) -> str:
+    """Returns the run of a call that waited, which the client's state names. The state was checked before."""
+    return str(json.loads(state or "{}")["run"])
+
+
+def input_required(
+    run_id: str, pending: Iterable[ApprovalRequest], closed: set[str]
+) -> types.InputRequiredResult | None:
+    """Returns the forms of a run that waits, but for the closed ones; None if there is none to show."""
+    asked = list(pending)
+    forms = {one.id: form for one in asked if one.id not in closed and (form := shown_form(one)) is not None}
+    if not forms:
+        return None
+    keys = form_keys(asked)
+    requests: types.InputRequests = {keys[one]: types.ElicitRequest(params=form) for one, form in forms.items()}
+    return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
+
+
+def reports_progress(client: Client, call: ToolCall) -> bool:
+    """True if the tool can report progress, which only one with a context can. Events cost time."""
+    tool = client.find(call.name)
+    return tool is not None and tool.context_parameter is not None
+
+
+def telling_progress(context: Context) -> Events:
     """Returns the reader of a turn's events that tells the client of progress. The SDK knows if it asked for it."""
     last = -1.0
 
@@ -274,7 +332,12 @@ def _telling_progress(context: Context) -> Events:
     return tell
 
 
-def _waits(pending: Any) -> ToolResult:
+def under_way_result(call: ToolCall) -> ToolResult:
+    """Returns the failure of a call whose run is still continued elsewhere."""
+    return ToolResult.failed("unavailable", f"{call.name!r} is still under way: the same call was sent before.")
+
+
+def waiting_result(pending: Any) -> ToolResult:
     """Returns the failure of a call that waits for a person, whom its client cannot ask."""
     request: ApprovalRequest = pending[0]
     verb = "approve" if request.kind == "approval" else "answer"
@@ -286,12 +349,12 @@ def _waits(pending: Any) -> ToolResult:
     )
 
 
-def _decider(client: Client) -> Decider:
+def decider_of(client: Client) -> Decider:
     authn = "bearer" if client.is_authenticated else ""
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
 
 
-def _is_modern(context: Context) -> bool:
+def is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 

@@ -1,0 +1,318 @@
+"""Calls of clients that take tasks. A task is a run of the store: each process with that store can tell of it.
+
+A call becomes a task when it takes long, or waits for a person. Questions of a call that has not taken long are asked
+at once, in the call's own answer, as the extension wishes.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import Awaitable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types import HEADER_MISMATCH
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from toolwire.gateway.clients import Client, Clients
+from toolwire.gateway.elicitation import can_be_asked, decision_of, shown_form
+from toolwire.gateway.served_calls import (
+    Answer,
+    ServedCalls,
+    UnderWay,
+    decider_of,
+    input_required,
+    is_modern,
+    reports_progress,
+    run_of_state,
+    telling_progress,
+    under_way_result,
+    waiting_result,
+)
+from toolwire.gateway.slots import SlotRefused
+from toolwire.gateway.tasks.task_work import TaskWork
+from toolwire.journal.run import RunInfo
+from toolwire.journal.store import Store
+from toolwire.mcp.values.task_values import (
+    CANCEL,
+    GET,
+    TASKS_EXTENSION,
+    UPDATE,
+    TaskParams,
+    UpdateTaskParams,
+    has_tasks,
+)
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, DecisionRefused
+from toolwire.session.runs.turn_keys import keyed_run_id
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.calls import Caller, ToolCall
+
+Context = ServerRequestContext[Any, Any]
+
+POLL_S = 1.0
+"""Seconds between two looks of a client at its task. A look reads one row."""
+PERSON_POLL_S = 5.0
+"""The same while a person has to decide: nobody does so in a second."""
+LOOK_S = 0.2
+"""Seconds that a look waits for a run that can go on, so that a short rest of it needs no second look."""
+RECORDED_POLL_S = 0.01
+"""Seconds between two looks for the record of a run that has begun: a commit takes milliseconds."""
+
+_ENDED = {"finished", "stopped", "diverged", "parked"}
+_PROOF_DIGITS = 32
+_LOG = logging.getLogger("toolwire.gateway")
+
+
+class ServedTasks:
+    """The calls of one server that become tasks, and the requests about them."""
+
+    def __init__(self, calls: ServedCalls, clients: Clients, store: Store, task_s: float) -> None:
+        """`task_s` are the seconds after which a call becomes a task."""
+        self._calls, self._clients, self._store, self._task_s = calls, clients, store, task_s
+        self._work: dict[str, TaskWork] = {}
+
+    def add_to(self, server: Server[Any]) -> None:
+        """Declares the extension, and serves its requests."""
+        server.extensions[TASKS_EXTENSION] = {}
+        server.add_request_handler(GET, TaskParams, self.get)
+        server.add_request_handler(UPDATE, UpdateTaskParams, self.update)
+        server.add_request_handler(CANCEL, TaskParams, self.cancel)
+
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer | dict[str, Any]:
+        """Runs a call as `ServedCalls.call`, or returns a task.
+
+        Raises:
+            MCPError: As `ServedCalls.call`.
+        """
+        if not _takes_tasks(context):
+            return await self._calls.call(context, params)
+        client, call = await self._calls.called(context, params)
+        try:
+            return await self._take(context, client, call, params)
+        except SlotRefused as refused:
+            result = refused.result
+        except UnderWay:
+            result = under_way_result(call)
+        return self._calls.mcp_result(context, client, call, result)
+
+    async def _take(
+        self, context: Context, client: Client, call: ToolCall, params: types.CallToolRequestParams
+    ) -> Answer | dict[str, Any]:
+        key, closed = secrets.token_hex(16), set[str]()
+        if params.request_state is not None:
+            run_id = run_of_state(params.request_state)
+        else:
+            run_id = client.run_of(call) or keyed_run_id(client.session.conversation, key)
+        tell = telling_progress(context) if reports_progress(client, call) else None
+        work = TaskWork(tell)
+        events = None if tell is None else work.hear
+        turn = self._calls.take_turn(client, client.session, call, params, events, closed, key)
+        self._begin(run_id, work, client, turn)
+        done = await work.wait(self._task_s)
+        while done is None and not await anyio.to_thread.run_sync(self._is_recorded, run_id):
+            done = await work.wait(RECORDED_POLL_S)
+        if done is None:
+            work.let_go()
+            return self._created(run_id, client.caller)
+        if done.suspended is None:
+            return self._calls.mcp_result(context, client, call, done.results[0])
+        pending = done.suspended.pending
+        is_dialogue = all(request.kind == "question" for request in pending)
+        asked = input_required(done.run_id, pending, closed) if is_dialogue and can_be_asked(context) else None
+        return self._created(done.run_id, client.caller) if asked is None else asked
+
+    def _begin(self, run_id: str, work: TaskWork, client: Client, turn: Awaitable[Turn]) -> None:
+        def end() -> None:
+            if self._work.get(run_id) is work:
+                del self._work[run_id]
+            client.share_labels()
+
+        self._work[run_id] = work
+        work.begin(turn, end)
+
+    def _is_recorded(self, run_id: str) -> bool:
+        try:
+            self._store.run(run_id)
+        except DecisionRefused:
+            return False
+        return True
+
+    # -- requests about a task --------------------------------------------------------------------------------------
+
+    async def get(self, context: Context, params: TaskParams) -> dict[str, Any]:
+        """Tells how far a task is. A run that can go on, and that nobody works on, goes on here.
+
+        Raises:
+            MCPError: -32602: there is no such task of this client. -32021: the client does not take tasks.
+        """
+        client, run = await self._find(context, params)
+        work = self._go_on(client, run)
+        if work is not None:
+            await self._wait_shortly(work)
+            run = await anyio.to_thread.run_sync(self._store.run, run.run_id)
+        said = {"resultType": "complete", **await self._details(context, client, run)}
+        return {**said, **_times(run, PERSON_POLL_S if run.pending else POLL_S), "taskId": params.task_id}
+
+    def _go_on(self, client: Client, run: RunInfo) -> TaskWork | None:
+        """Continues a run that can go on, and that nobody works on. Returns the work; None for any other run."""
+        if run.status in _ENDED or run.pending or run.is_held or run.run_id in self._work:
+            return None
+        work = TaskWork(None)
+        self._begin(run.run_id, work, client, self._calls.resume_run(client.session, run.run_id))
+        work.let_go()
+        return work
+
+    async def _wait_shortly(self, work: TaskWork) -> None:
+        try:
+            await work.wait(LOOK_S)
+        except (MCPError, SlotRefused, UnderWay):
+            # Logged. The record tells what has become of the run.
+            return
+
+    async def _details(self, context: Context, client: Client, run: RunInfo) -> dict[str, Any]:
+        if run.status == "stopped":
+            return {"status": "cancelled"}
+        if run.status in _ENDED:
+            return await self._outcome(context, client, run)
+        if run.pending and not run.is_held:
+            pending = await anyio.to_thread.run_sync(self._store.pending, run.run_id)
+            return _questions(context, pending)
+        work = self._work.get(run.run_id)
+        return {"status": "working", **({"statusMessage": work.said} if work is not None and work.said else {})}
+
+    async def _outcome(self, context: Context, client: Client, run: RunInfo) -> dict[str, Any]:
+        try:
+            turn = await self._calls.resume_run(client.session, run.run_id)
+            result = self._calls.mcp_result(context, client, turn.reply.calls[0], turn.results[0])
+        except MCPError as error:
+            told = error.error.model_dump(by_alias=True, exclude_none=True)
+            return {"status": "failed", "statusMessage": error.error.message, "error": told}
+        return {"status": "completed", "result": result.model_dump(by_alias=True, exclude_none=True, mode="json")}
+
+    async def update(self, context: Context, params: UpdateTaskParams) -> dict[str, Any]:
+        """Takes answers of the client's person. Those to unknown questions are ignored, as the extension wishes.
+
+        Raises:
+            MCPError: As `get`.
+        """
+        client, run = await self._find(context, params)
+        pending = await anyio.to_thread.run_sync(self._store.pending, run.run_id)
+        for request in pending:
+            said = _form_answer(params.input_responses.get(request.id))
+            decision = None if said is None else decision_of(request, said, decider_of(client))
+            if decision is None:
+                continue
+            try:
+                await anyio.to_thread.run_sync(self._store.decide, request.id, decision)
+            except DecisionRefused as refused:
+                _LOG.warning("a decision of an MCP client was refused: %s", refused)
+        self._go_on(client, await anyio.to_thread.run_sync(self._store.run, run.run_id))
+        return {}
+
+    async def cancel(self, context: Context, params: TaskParams) -> dict[str, Any]:
+        """Stops a task. One that has ended stays as it is.
+
+        Raises:
+            MCPError: As `get`.
+        """
+        client, run = await self._find(context, params)
+        try:
+            await anyio.to_thread.run_sync(
+                lambda: self._store.stop(run.run_id, by=decider_of(client), reason="the client cancelled the task")
+            )
+        except DecisionRefused as refused:
+            if refused.code != "run_ended":
+                raise MCPError(types.INVALID_PARAMS, str(refused)) from refused
+        return {}
+
+    async def _find(self, context: Context, params: TaskParams) -> tuple[Client, RunInfo]:
+        """Returns the client of a request, and the run of its task."""
+        if not _takes_tasks(context):
+            _refuse_without_tasks(context)
+        request = context.request
+        named = request.headers.get(MCP_NAME_HEADER) if isinstance(request, Request) else None
+        if named is not None and decode_header_value(named) != params.task_id:
+            raise MCPError(HEADER_MISMATCH, f"{MCP_NAME_HEADER} header does not match the task of the request")
+        client = await self._clients.of(context)
+        run_id = params.task_id.partition(".")[0]
+        if not hmac.compare_digest(self._task_id(run_id, client.caller).encode(), params.task_id.encode()):
+            raise _unknown_task()
+        try:
+            return client, await anyio.to_thread.run_sync(self._store.run, run_id)
+        except DecisionRefused as refused:
+            raise _unknown_task() from refused
+
+    def _created(self, run_id: str, caller: Caller) -> dict[str, Any]:
+        now = datetime.now(UTC).timestamp()
+        return {"resultType": "task", "taskId": self._task_id(run_id, caller), "status": "working", **_spans(now, now)}
+
+    def _task_id(self, run_id: str, caller: Caller) -> str:
+        """Returns the id of a run's task. It proves that this caller was given it, in each process with the store."""
+        named = json.dumps(["task 1", run_id, caller.principal, caller.agent, caller.tenant]).encode()
+        return f"{run_id}.{hmac.digest(self._store.wire_key, named, 'sha256').hex()[:_PROOF_DIGITS]}"
+
+
+def _questions(context: Context, pending: list[ApprovalRequest]) -> dict[str, Any]:
+    """Returns the forms of a task that waits. A client without forms is told who can decide."""
+    forms = {one.id: form for one in pending if (form := shown_form(one)) is not None} if can_be_asked(context) else {}
+    if forms:
+        asked = {
+            name: types.ElicitRequest(params=form).model_dump(by_alias=True, exclude_none=True, mode="json")
+            for name, form in forms.items()
+        }
+        return {"status": "input_required", "inputRequests": asked}
+    if not pending:
+        return {"status": "working"}
+    waits = waiting_result(pending)
+    return {
+        "status": "working",
+        "statusMessage": f"{waits.error} {waits.failure.hint if waits.failure else ''}".strip(),
+    }
+
+
+def _form_answer(given: Any) -> types.ElicitResult | None:
+    if given is None:
+        return None
+    try:
+        return types.ElicitResult.model_validate(given)
+    except ValidationError as error:
+        raise MCPError(types.INVALID_PARAMS, "inputResponses has an answer that is no result of a form") from error
+
+
+def _times(run: RunInfo, poll_s: float) -> dict[str, Any]:
+    return _spans(run.created_at, run.updated_at, poll_s)
+
+
+def _spans(created: float, updated: float, poll_s: float = POLL_S) -> dict[str, Any]:
+    moments = {"createdAt": created, "lastUpdatedAt": updated}
+    told: dict[str, Any] = {
+        name: datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for name, moment in moments.items()
+    }
+    return {**told, "ttlMs": int(REQUEST_LIFE_S * 1000), "pollIntervalMs": int(poll_s * 1000)}
+
+
+def _takes_tasks(context: Context) -> bool:
+    return is_modern(context) and has_tasks(context.session.client_capabilities)
+
+
+def _refuse_without_tasks(context: Context) -> NoReturn:
+    if not is_modern(context):
+        raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
+    wanted: Mapping[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+    said = f"the request does not declare the extension {TASKS_EXTENSION}"
+    raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, said, data=dict(wanted))
+
+
+def _unknown_task() -> MCPError:
+    return MCPError(types.INVALID_PARAMS, "there is no such task of this client, or it has expired")
