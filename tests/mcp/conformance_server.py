@@ -241,7 +241,7 @@ async def failing_job() -> str:
 async def protocol_error_job() -> Any:
     """Is gone before its result is read, which is an error of the protocol."""
     await asyncio.sleep(1)
-    registry.disable("protocol_error_job", "it is gone")
+    registry.unregister("protocol_error_job")
     return ToolResult.failed("unknown_tool", "it is gone")
 
 

@@ -11,8 +11,11 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 """The requests of the extension."""
 
-TASK_ID_CHARACTERS = 1_024
-"""Characters of a task's id: as many as a tool's name may have, because both go into the same header."""
+
+class TaskMade(types.Result):
+    """The answer to a call that has become a task."""
+
+    task_id: str
 
 
 class TaskParams(types.RequestParams):
