@@ -109,6 +109,8 @@ def conformance(node: Node) -> None:
         print(f"conformance 0.1.16, --suite all: {passed} of {sum(map(sum, old.values()))} checks")
         assert (passed, [name for name, (_, failed) in old.items() if failed]) == (CHECKS, [])
         new = node.conformance("0.2", url, "--requirements", "2026-07-28")
+    # A server of its own: one of its tools can be called once.
+    with served("tests.mcp.conformance_server") as url:
         tasks = {name: node.scenario(url, name) for name in TASK_SCENARIOS}
     print(f"conformance 0.2.0-alpha.12, tasks: {sum(tasks.values())} checks of {len(tasks)} scenarios")
     scored = required(node)

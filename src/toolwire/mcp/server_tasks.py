@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -50,9 +50,9 @@ class AwaitedTask:
     @classmethod
     def kept_by(cls, context: CallContext | None) -> AwaitedTask | None:
         """Returns the task with which this pass of a call goes on; None if it has none."""
-        kept: Any = None if context is None else context.state
-        if context is None or not isinstance(kept, Mapping) or _TASK not in kept:
+        if context is None or not isinstance(context.state, Mapping) or _TASK not in context.state:
             return None
+        kept = cast("Mapping[str, Any]", context.state)
         return cls(
             task_id=kept[_TASK],
             rounds=kept["rounds"],
@@ -83,7 +83,9 @@ async def await_task(
             return refused
         while anyio.current_time() < until:
             said = await _look(task, send)
-            ended = said if isinstance(said, ToolResult) else _outcome(said)
+            if isinstance(said, ToolResult):
+                return said
+            ended = _outcome(said)
             if ended is None:
                 ended = _questions(said, task, log, can_ask=can_ask)
             if isinstance(ended, AwaitedTask):
@@ -108,8 +110,8 @@ async def _answer(task: AwaitedTask, send: Send) -> ToolResult | None:
     return refused if isinstance(refused, ToolResult) else None
 
 
-async def _look(task: AwaitedTask, send: Send) -> Any:
-    """Returns the state of a task. A lost connection is no end of it: it is looked at again."""
+async def _look(task: AwaitedTask, send: Send) -> Mapping[str, Any] | ToolResult:
+    """Returns the state of a task, or the failure of a server that does not tell it. A lost connection is no end of it: it is looked at again."""
     try:
         return await send(task_request(GET, task.task_id))
     except (CallNotAnswered, CallNotSent):
@@ -126,7 +128,7 @@ def _outcome(said: Mapping[str, Any]) -> CallToolResult | ToolResult | None:
                 return ToolResult.failed("invalid_result", "The result of the server's task is not a result of MCP.")
         case "failed":
             error = said.get("error")
-            told: Any = error if isinstance(error, Mapping) else {}
+            told = cast("Mapping[str, Any]", error) if isinstance(error, Mapping) else {}
             return ToolResult(False, error=f"the server's task failed: {told.get('message')} ({told.get('code')})")
         case "cancelled":
             return ToolResult(False, error=f"the server cancelled its task: {said.get('statusMessage') or 'no reason'}")
@@ -141,7 +143,8 @@ def _questions(
     wanted = said.get("inputRequests")
     if said.get("status") != "input_required" or not isinstance(wanted, Mapping):
         return None
-    new = {str(name): request for name, request in wanted.items() if str(name) not in task.answered}
+    asked = cast("Mapping[object, Any]", wanted)
+    new = {str(name): request for name, request in asked.items() if str(name) not in task.answered}
     if not new:
         return None
     if task.rounds >= ROUND_TRIPS:
@@ -180,8 +183,8 @@ async def _cancel(task: AwaitedTask, send: Send) -> None:
             return
 
 
-def _pause_s(said: Any) -> float:
-    named = said.get("pollIntervalMs") if isinstance(said, Mapping) else None
+def _pause_s(said: Mapping[str, Any]) -> float:
+    named = said.get("pollIntervalMs")
     if not isinstance(named, int | float) or isinstance(named, bool):
         return TASK_POLL_S
     return min(TASK_POLL_MAX_S, max(TASK_POLL_MIN_S, named / 1000))
