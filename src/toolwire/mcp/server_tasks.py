@@ -50,9 +50,9 @@ class AwaitedTask:
     @classmethod
     def kept_by(cls, context: CallContext | None) -> AwaitedTask | None:
         """Returns the task with which this pass of a call goes on; None if it has none."""
-        if context is None or not isinstance(context.state, Mapping) or _TASK not in context.state:
+        kept = cast("Mapping[str, Any] | None", None if context is None else context.state)
+        if context is None or kept is None or _TASK not in kept:
             return None
-        kept = cast("Mapping[str, Any]", context.state)
         return cls(
             task_id=kept[_TASK],
             rounds=kept["rounds"],
@@ -111,7 +111,10 @@ async def _answer(task: AwaitedTask, send: Send) -> ToolResult | None:
 
 
 async def _look(task: AwaitedTask, send: Send) -> Mapping[str, Any] | ToolResult:
-    """Returns the state of a task, or the failure of a server that does not tell it. A lost connection is no end of it: it is looked at again."""
+    """Returns the state of a task, or the failure of a server that does not tell it.
+
+    A lost connection is no end of it: it is looked at again.
+    """
     try:
         return await send(task_request(GET, task.task_id))
     except (CallNotAnswered, CallNotSent):
@@ -128,7 +131,7 @@ def _outcome(said: Mapping[str, Any]) -> CallToolResult | ToolResult | None:
                 return ToolResult.failed("invalid_result", "The result of the server's task is not a result of MCP.")
         case "failed":
             error = said.get("error")
-            told = cast("Mapping[str, Any]", error) if isinstance(error, Mapping) else {}
+            told: Mapping[str, Any] = cast("Any", error) if isinstance(error, Mapping) else {}
             return ToolResult(False, error=f"the server's task failed: {told.get('message')} ({told.get('code')})")
         case "cancelled":
             return ToolResult(False, error=f"the server cancelled its task: {said.get('statusMessage') or 'no reason'}")
