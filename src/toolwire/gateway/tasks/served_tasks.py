@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import mcp_types as types
@@ -41,8 +41,6 @@ from toolwire.gateway.served_calls import (
 )
 from toolwire.gateway.slots import SlotRefused
 from toolwire.gateway.tasks.task_work import TaskWork
-from toolwire.journal.run import RunInfo
-from toolwire.journal.store import Store
 from toolwire.mcp.values.task_values import (
     CANCEL,
     GET,
@@ -56,6 +54,10 @@ from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decisi
 from toolwire.session.runs.turn_keys import keyed_run_id
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import Caller, ToolCall
+
+if TYPE_CHECKING:
+    from toolwire.journal.run import RunInfo
+    from toolwire.journal.store import Store
 
 Context = ServerRequestContext[Any, Any]
 
