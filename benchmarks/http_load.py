@@ -43,10 +43,11 @@ class ServerProcess:
 
     def __init__(self, peer: str, tools: int) -> None:
         command = [sys.executable, "-m", "benchmarks.servers", peer, str(tools)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         told = self._process.stdout.readline().strip()
         assert told, f"the server {peer!r} did not start"
+        self.url = told
         address = urlsplit(told)
         self.host, self.port = str(address.hostname), int(address.port or 0)
 
@@ -81,8 +82,10 @@ def serving(peer: str, tools: int) -> Generator[ServerProcess]:
 class Client:
     """One connection that is kept open, with one call under way at a time."""
 
-    def __init__(self, era: Era) -> None:
+    def __init__(self, era: Era, tool: str = "add") -> None:
+        """`tool` is the name under which `add` is served."""
         self._era: Era = era
+        self._tool = tool
         self._session: tuple[str, ...] = ()
         self._id = 0
         self._used = time.monotonic()
@@ -102,12 +105,12 @@ class Client:
 
     async def add(self, a: int, b: int) -> int | None:
         """Calls `add` and returns the sum; None if the answer is another."""
-        params: dict[str, object] = {"name": "add", "arguments": {"a": a, "b": b}}
+        params: dict[str, object] = {"name": self._tool, "arguments": {"a": a, "b": b}}
         headers = self._session
         if self._era == MODERN:
             prefix = "io.modelcontextprotocol"
             params["_meta"] = {f"{prefix}/protocolVersion": self._era, f"{prefix}/clientCapabilities": {}}
-            headers = (f"MCP-Protocol-Version: {self._era}", "Mcp-Method: tools/call", "Mcp-Name: add")
+            headers = (f"MCP-Protocol-Version: {self._era}", "Mcp-Method: tools/call", f"Mcp-Name: {self._tool}")
         _, answer = await self._post(self._body("tools/call", params), headers)
         # An answer by server-sent events has its message in the last line of data.
         written = answer.rpartition("data: ")[2] if answer.startswith(("event:", "id:", "data:", ":")) else answer
@@ -149,9 +152,9 @@ class Client:
         return head, b"".join(parts).decode()
 
 
-async def loaded(server: ServerProcess, era: Era, clients: int, calls: int) -> Load:
+async def loaded(server: ServerProcess, era: Era, clients: int, calls: int, tool: str = "add") -> Load:
     """Makes `calls` calls by so many clients at once."""
-    connected = [Client(era) for _ in range(clients)]
+    connected = [Client(era, tool) for _ in range(clients)]
 
     async def begin(client: Client) -> None:
         await client.connect(server)

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from toolwire import Store, ToolServer, ToolSpec
+from benchmarks.http_load import serving
+from toolwire import MCPClient, Store, ToolRegistry, ToolServer, ToolSpec
 
 PEERS = ("toolwire", "fastmcp", "sdk")
 
@@ -41,6 +42,62 @@ def toolwire_with_store(tools: int) -> None:
     specs = [ToolSpec.from_function(add, name=name) for name in _names(tools)]
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
         ToolServer(specs, "bench", store=store).run_http("127.0.0.1", 0, on_start=_tell)
+
+
+def toolwire_for_sessions(tools: int) -> None:
+    """Serves the tools by a `ToolServer` that one client may open thousands of sessions at."""
+    specs = [ToolSpec.from_function(add, name=name) for name in _names(tools)]
+    ToolServer(specs, "bench", sessions=4_000, share=1.0).run_http("127.0.0.1", 0, on_start=_tell)
+
+
+BEHIND = "behind_add"
+"""The name under which a gateway serves the tool of the server behind it."""
+
+
+def _gateway(behind: MCPClient, store: Store | None = None) -> None:
+    registry = ToolRegistry(rules=[{"tool": "behind/*", "effect": "auto"}])
+    registry.register_mcp_client(behind)
+    ToolServer(registry, "bench", store=store).run_http("127.0.0.1", 0, on_start=_tell)
+
+
+def _over_stdio() -> MCPClient:
+    return MCPClient.stdio("behind", sys.executable, ["-m", "benchmarks.servers", "stdio", "1"])
+
+
+def gateway(_: int) -> None:
+    """Serves the tool of FastMCP's server behind it, over stdio, by a `ToolServer` without a store."""
+    _gateway(_over_stdio())
+
+
+def gateway_with_store(_: int) -> None:
+    """The same with a store on the disk below the working folder."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+        _gateway(_over_stdio(), store)
+
+
+def gateway_over_http(_: int) -> None:
+    """Serves the tool of the same server over HTTP, without a store."""
+    with serving("fastmcp", 1) as behind:
+        _gateway(MCPClient.http("behind", behind.url))
+
+
+def fastmcp_proxy(_: int) -> None:
+    """Serves the same server behind it by FastMCP's proxy."""
+    from fastmcp.server import create_proxy
+
+    with serving("fastmcp", 1) as behind:
+        _serve(create_proxy(behind.url).http_app())
+
+
+def stdio(tools: int) -> None:
+    """Serves the tools over stdio by FastMCP."""
+    from fastmcp import FastMCP
+    from fastmcp.tools import Tool
+
+    server = FastMCP("behind")
+    for name in _names(tools):
+        server.add_tool(Tool.from_function(add, name=name))
+    server.run(show_banner=False)
 
 
 def fastmcp(tools: int) -> None:
@@ -91,7 +148,18 @@ def _tell(url: str) -> None:
     print(url, flush=True)
 
 
-SERVERS = {"toolwire": toolwire, "toolwire-store": toolwire_with_store, "fastmcp": fastmcp, "sdk": sdk}
+SERVERS = {
+    "toolwire": toolwire,
+    "toolwire-store": toolwire_with_store,
+    "toolwire-sessions": toolwire_for_sessions,
+    "fastmcp": fastmcp,
+    "sdk": sdk,
+    "gateway": gateway,
+    "gateway-store": gateway_with_store,
+    "gateway-http": gateway_over_http,
+    "fastmcp-proxy": fastmcp_proxy,
+    "stdio": stdio,
+}
 
 if __name__ == "__main__":
     SERVERS[sys.argv[1]](int(sys.argv[2]))

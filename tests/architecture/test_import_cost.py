@@ -35,3 +35,13 @@ def test_calling_a_sync_tool_loads_no_event_loop() -> None:
         "registry = ToolRegistry(); registry.register(add); assert registry.invoke('add', {'a': 1, 'b': 2}).data == 3"
     )
     assert "asyncio" not in loaded_by(statement)
+
+
+def test_a_server_without_a_store_loads_no_database() -> None:
+    statement = (
+        "from toolwire import ToolRegistry, ToolServer; server = ToolServer(ToolRegistry(), 's');"
+        "server.in_memory(); server.asgi()"
+    )
+    loaded = loaded_by(statement)
+    assert "mcp" in loaded
+    assert "sqlalchemy" not in loaded

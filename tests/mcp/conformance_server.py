@@ -20,9 +20,10 @@ import uvicorn
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.conformance_resources import PNG, resource_server, text_field
-from toolwire import CallContext, InputRequired, MCPClient, Question, ToolRegistry, ToolServer, ToolSpec
+from toolwire import CallContext, InputRequired, MCPClient, Question, ToolRegistry, ToolResult, ToolServer, ToolSpec
 from toolwire.gateway.http.app import Access, http_app
 from toolwire.gateway.server_limits import ServerLimits
+from toolwire.mcp.values.task_values import TASKS_EXTENSION, has_tasks
 
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 IMAGE: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
@@ -212,6 +213,63 @@ def test_trigger_tool_change() -> str:
 
 CHANGES = count()
 
+TASK_S = 0.3
+"""Seconds after which a call of the suite is a task. Its shortest ones that must be tasks take a second."""
+
+
+@registry.register
+def greet(name: str) -> str:
+    """Greets."""
+    return f"Hello, {name}!"
+
+
+@registry.register
+async def slow_compute(seconds: float, label: str = "") -> str:
+    """Takes its time."""
+    await asyncio.sleep(seconds)
+    return f"computed {label}"
+
+
+@registry.register
+async def failing_job() -> str:
+    """Fails after a second."""
+    await asyncio.sleep(1)
+    raise RuntimeError("the job failed")
+
+
+@registry.register
+async def protocol_error_job() -> Any:
+    """Is gone before its result is read, which is an error of the protocol."""
+    await asyncio.sleep(1)
+    registry.unregister("protocol_error_job")
+    return ToolResult.failed("unknown_tool", "it is gone")
+
+
+@registry.register
+async def confirm_delete(filename: str, context: CallContext) -> str:
+    """Asks once it is a task."""
+    await asyncio.sleep(2 * TASK_S)
+    question = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
+    return f"{filename}: {await context.ask('Delete it?', question)}"
+
+
+@registry.register
+async def multi_input(context: CallContext) -> Any:
+    """Asks two questions at once, once it is a task."""
+    if context.answers:
+        return str(dict(context.answers))
+    await asyncio.sleep(2 * TASK_S)
+    return InputRequired({name: Question("Who?", text_field("name")) for name in ("one", "two")})
+
+
+@registry.register
+async def test_tool_with_task(context: CallContext) -> Any:
+    """Asks at once, and takes its time then."""
+    if "user_name" not in context.answers:
+        return InputRequired({"user_name": Question("What is your name?", text_field("name"))})
+    await asyncio.sleep(2 * TASK_S)
+    return f"Hello, {context.answers['user_name']['name']}!"
+
 
 def asking(name: str, key: str, question: Question, answer: str) -> None:
     """Registers a tool that asks one question under a key of its own."""
@@ -264,8 +322,13 @@ async def test_trigger_prompt_change(context: CallContext) -> str:
 async def with_request(context: Any, call_next: Any) -> Any:
     """Keeps the SDK's context for the tools that speak to the client through it."""
     if context.method == "tools/call" and (context.params or {}).get("name") == "test_missing_capability":
-        data = {"requiredCapabilities": {"sampling": {}}}
+        data: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client offers no sampling", data=data)
+    is_job = context.method == "tools/call" and (context.params or {}).get("name") == "failing_job"
+    # No tool of a ToolServer needs tasks. This one of the suite does.
+    if is_job and not has_tasks(context.session.client_capabilities):
+        data = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+        raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client takes no tasks", data=data)
     token = REQUEST.set(context)
     try:
         return await call_next(context)
@@ -282,10 +345,10 @@ def main() -> None:
     registry.register_mcp_client(MCPClient.in_memory("up", resource_server()), permission="auto")
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{Path(folder) / 'runs.db'}"
-        sdk: Any = ToolServer(registry, "conformance", version="1.0.0", store=store).in_memory()
+        sdk: Any = ToolServer(registry, "conformance", version="1.0.0", store=store, task_s=TASK_S).in_memory()
         sdk.middleware.append(with_request)
         sdk.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-        app = http_app(sdk, Access(None, None, None, (), ()), ServerLimits())
+        app = http_app(sdk, Access(None, None, None, (), (), ()), ServerLimits())
         with socket.create_server(("127.0.0.1", 0)) as listening:
             print(listening.getsockname()[1], flush=True)
             uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

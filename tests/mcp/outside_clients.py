@@ -34,6 +34,14 @@ LACKS_SAMPLING_OR_ROOTS = {
 """The scored scenarios that ask the client for a sample of its model or for its roots, which toolwire never does."""
 
 
+TASK_SCENARIOS = (
+    *("tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal"),
+    *("tasks-mrtr-input", "tasks-request-headers", "tasks-dispatch-and-envelope"),
+    *("tasks-required-task-error", "tasks-mrtr-composition"),
+)
+"""The scenarios of the extension for tasks, but for one that the suite skips."""
+
+
 @contextmanager
 def served(module: str, *arguments: str) -> Generator[str]:
     """Starts a server that prints its port, and yields its URL."""
@@ -72,6 +80,14 @@ class Node:
         assert found, said
         return {name: (int(passed), int(failed)) for name, passed, failed in found}
 
+    def scenario(self, url: str, name: str) -> int:
+        """Runs one scenario of the suite 0.2, and returns how many checks passed. None may fail."""
+        said = self.run("conformance-0.2/dist/index.js", "server", "--url", url, "--scenario", name)
+        found = re.search(r"^Passed: (\d+)/(\d+), 0 failed", said, re.MULTILINE)
+        assert found is not None, said
+        assert found[1] == found[2] != "0", said
+        return int(found[1])
+
     def inspected(self, *arguments: str) -> dict[str, object]:
         """Returns the answer that the inspector prints."""
         said = self.run(
@@ -93,6 +109,10 @@ def conformance(node: Node) -> None:
         print(f"conformance 0.1.16, --suite all: {passed} of {sum(map(sum, old.values()))} checks")
         assert (passed, [name for name, (_, failed) in old.items() if failed]) == (CHECKS, [])
         new = node.conformance("0.2", url, "--requirements", "2026-07-28")
+    # A server of its own: one of its tools can be called once.
+    with served("tests.mcp.conformance_server") as url:
+        tasks = {name: node.scenario(url, name) for name in TASK_SCENARIOS}
+    print(f"conformance 0.2.0-alpha.12, tasks: {sum(tasks.values())} checks of {len(tasks)} scenarios")
     scored = required(node)
     failed = {name for name in scored if new[name][1]}
     print(f"conformance 0.2.0-alpha.12, 2026-07-28: {len(scored - failed)} of {len(scored)} scored scenarios")

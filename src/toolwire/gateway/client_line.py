@@ -146,6 +146,8 @@ class ClientLine:
         if not self._last < done < math.inf:
             return
         self._last = done
+        if self._held is not None:
+            self._held.hear(message)
         self._progress = (done, total if total is None or math.isfinite(total) else None, message)
         self._send_soon()
 
@@ -163,7 +165,11 @@ class ClientLine:
         return version in MODERN_PROTOCOL_VERSIONS or LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
 
     def _send_soon(self) -> None:
-        if self._task is None or self._task.done():
+        if self._held is not None and self._held.is_left:
+            # The protocol has no such messages for a task.
+            self._waiting.clear()
+            self._progress = None
+        elif self._task is None or self._task.done():
             self._task = self._loop.create_task(self._send())
 
     async def _send(self) -> None:

@@ -32,10 +32,11 @@ from toolwire.gateway.caller_bus import CallerBus
 from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
 from toolwire.gateway.seen_results import seen_value
-from toolwire.gateway.served_calls import Answer, ServedCalls
+from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
+from toolwire.gateway.tasks.served_tasks import ServedTasks
 from toolwire.gateway.upstream.offer_handlers import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
@@ -86,6 +87,8 @@ class SdkServer(Server[None]):
         )
         self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
+        if parts.tasks is not None:
+            parts.tasks.add_to(self)
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._on_initialized)
 
@@ -112,8 +115,9 @@ class SdkServer(Server[None]):
         found = [_listing_of(served, tool, version) for served, tool in client.visible_tools.items()]
         return types.ListToolsResult(tools=[tool for tool in found if tool is not None])
 
-    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Answer:
-        answer = await self._parts.calls.call(context, params)
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        calls = self._parts.calls if self._parts.tasks is None else self._parts.tasks
+        answer = await calls.call(context, params)
         client = await self._parts.clients.of(context)
         if not client.has_found():
             return answer
@@ -244,6 +248,7 @@ class ServedParts:
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
         self.forms = Slots(limits.waiting, "waiting call", "open", each=limits.each(limits.waiting))
         self.calls = ServedCalls(clients, slots, self.forms, store, name)
+        self.tasks = None if store is None else ServedTasks(self.calls, clients, store, limits.task_s)
         self.limits = limits
         self._names: Mapping[str, str] = {}
 

@@ -6,7 +6,9 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,6 +23,7 @@ from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
+from toolwire.gateway.held_calls import Answer as HeldAnswer
 from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
 from toolwire.gateway.seen_results import seen_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
@@ -28,7 +31,7 @@ from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result, served_output_schema
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
-from toolwire.session.turn import Turn
+from toolwire.session.turn import Suspended, Turn
 from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -49,6 +52,16 @@ _BUSY_POLL_S = 0.05
 _CHANNEL = "mcp"
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How one call is made: what its client sent, and how its person is asked."""
+
+    params: Params
+    events: Events | None
+    is_asked: bool
+    task_key: str
+
+
 class _UnderWay(Exception):
     """A run is still continued elsewhere."""
 
@@ -60,7 +73,7 @@ class ServedCalls:
         """`waiting` are the places of calls that show a form and wait for its answer. `server` is the server's name."""
         self._clients, self._slots, self._waiting, self._store = clients, slots, waiting, store
         self._claims = CallClaims(store, server)
-        self._held = HeldCalls()
+        self.held = HeldCalls()
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -68,21 +81,30 @@ class ServedCalls:
         Raises:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
+        client, call = await self.called(context, params)
+        if (held := held_id(params.request_state)) is not None:
+            answer = await self.held.go_on(held, params.input_responses)
+        elif _may_be_held(context, client.find(call.name)):
+            waiting = HeldCall()
+            work = self.run(context, client, client.session, call, params, held=waiting)
+            answer = await self.held.run(waiting, work)
+        else:
+            answer = await self.run(context, client, client.session, call, params)
+        assert not isinstance(answer, Suspended)
+        return self.mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+
+    async def called(self, context: Context, params: types.CallToolRequestParams) -> tuple[Client, ToolCall]:
+        """Returns the client of a request, and its call by the name in the registry.
+
+        Raises:
+            MCPError: -32602: the tool is unknown.
+        """
         client = await self._clients.of(context)
         is_short = len(params.name) <= GIVEN_NAME_CHARACTERS
         name = client.own_name(params.name) if is_short else None
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
-        call = ToolCall(name, params.arguments or {})
-        if (held := held_id(params.request_state)) is not None:
-            answer = await self._held.go_on(held, params.input_responses)
-        elif _may_be_held(context, client.find(name)):
-            waiting = HeldCall()
-            work = self.run(context, client, client.session, call, params, held=waiting)
-            answer = await self._held.run(waiting, work)
-        else:
-            answer = await self.run(context, client, client.session, call, params)
-        return self._mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+        return client, ToolCall(name, params.arguments or {})
 
     async def run(
         self,
@@ -103,10 +125,61 @@ class ServedCalls:
         Raises:
             MCPError: -32602: The state of a call that waited is not valid.
         """
+        answer = await self._run(context, client, session, call, params, can_ask=can_ask, held=held)
+        assert not isinstance(answer, Suspended)
+        return answer
+
+    async def run_task(
+        self, context: Context, client: Client, call: ToolCall, params: Params, held: HeldCall, key: str
+    ) -> HeldAnswer:
+        """Runs a call that may become a task, as `run`. It is `Suspended` then. `key` is that of its turn.
+
+        Raises:
+            MCPError: As `run`.
+        """
+        return await self._run(context, client, client.session, call, params, can_ask=True, held=held, task_key=key)
+
+    async def _run(
+        self,
+        context: Context,
+        client: Client,
+        session: Session,
+        call: ToolCall,
+        params: Params,
+        *,
+        can_ask: bool,
+        held: HeldCall | None,
+        task_key: str = "",
+    ) -> HeldAnswer:
+        try:
+            async with self._hearing(context, client, held):
+                events = _telling_progress(context, held) if _reports_progress(client, call) else None
+                asking = Asking(params, events, is_asked=can_ask and can_be_asked(context), task_key=task_key)
+                return _seen(session, call.name, await self._answer(context, client, session, call, asking))
+        except SlotRefused as refused:
+            return refused.result
+
+    async def go_on(self, context: Context, client: Client, held: HeldCall) -> HeldAnswer:
+        """Continues the run of a task. Returns its recorded result if it has ended.
+
+        Raises:
+            MCPError: -32602: The run cannot be continued.
+        """
+        try:
+            async with self._hearing(context, client, held), self._slots.hold_next():
+                turn = await self._resume_run(client.session, held.run_id, [], None, set())
+        except DecisionRefused as refused:
+            raise _invalid_state(refused) from refused
+        name = turn.reply.calls[0].name
+        return _seen(client.session, name, turn.results[0]) if turn.suspended is None else turn.suspended
+
+    @asynccontextmanager
+    async def _hearing(self, context: Context, client: Client, held: HeldCall | None) -> AsyncGenerator[None]:
+        """Lets the client hear of what servers behind do in the block."""
 
         async def make_call(wanted: ToolCall) -> ToolResult:
             requests = await self._clients.requests_of(client)
-            can_ask = not _is_modern(context)
+            can_ask = not is_modern(context)
             made = await self.run(context, client, requests, wanted, None, can_ask=can_ask, held=held)
             assert isinstance(made, ToolResult)
             return made
@@ -114,27 +187,24 @@ class ServedCalls:
         line = ClientLine(context, self._waiting, make_call, held)
         try:
             with line.listening():
-                answer = await self._answer(context, client, session, call, params, can_ask=can_ask)
-                if isinstance(answer, ToolResult) and _is_outside(session, call.name):
-                    return seen_result(call.name, answer)
-                return answer
-        except SlotRefused as refused:
-            return refused.result
+                yield
         finally:
             client.share_labels()
             await line.flush()
 
     async def _answer(
-        self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool
-    ) -> ToolResult | types.InputRequiredResult:
-        is_asked = can_ask and can_be_asked(context)
-        key = await self._claims.key_of(client.owner_in(context), session, call)
+        self, context: Context, client: Client, session: Session, call: ToolCall, asking: Asking
+    ) -> HeldAnswer:
+        params, is_asked = asking.params, asking.is_asked
+        # A task has an id of its own, by which its client continues it.
+        owner = None if asking.task_key else client.owner_in(context)
+        key = await self._claims.key_of(owner, session, call)
         has_state = params is not None and params.request_state is not None
         async with self._claims.hold(key, is_new=has_state, can_ask=is_asked) as claim:
             if claim.pending:
-                return _waits(claim.pending)
+                return waiting_result(claim.pending)
             try:
-                return await self._answer_claimed(context, client, session, call, params, claim, is_asked=is_asked)
+                return await self._answer_claimed(context, client, session, call, asking, claim)
             except DecisionRefused as refused:
                 if not claim.run_id:
                     raise _invalid_state(refused) from refused
@@ -150,28 +220,20 @@ class ServedCalls:
                 return ToolResult.failed("unavailable", said)
 
     async def _answer_claimed(
-        self,
-        context: Context,
-        client: Client,
-        session: Session,
-        call: ToolCall,
-        params: Params,
-        claim: CallClaim,
-        *,
-        is_asked: bool,
-    ) -> ToolResult | types.InputRequiredResult:
-        tool = client.find(call.name)
-        # Only a tool with a context can report progress. Events cost time.
-        events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
+        self, context: Context, client: Client, session: Session, call: ToolCall, asking: Asking, claim: CallClaim
+    ) -> HeldAnswer:
+        is_asked, events = asking.is_asked, asking.events
         closed = set[str]()
         with self._slots.hold():
-            turn = claim.turn = await self._turn(client, session, call, params, events, closed, claim)
-        if turn.suspended is not None and not _is_modern(context) and is_asked:
+            turn = claim.turn = await self._turn(client, session, call, asking, closed, claim)
+        if turn.suspended is not None and not is_modern(context) and is_asked:
             turn = claim.turn = await self._ask_while_suspended(context, client, session, turn, events, closed)
         if turn.suspended is None:
             return turn.results[0]
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        if _is_modern(context) and is_asked:
+        # Questions of a quick call are asked at once. Who decides on one may be away.
+        may_ask = not asking.task_key or all(request.kind == "question" for request in pending)
+        if is_modern(context) and is_asked and may_ask:
             asked = [request for request in pending if request.id not in closed]
             forms = {request.id: form for request in asked if (form := shown_form(request)) is not None}
             if forms:
@@ -180,7 +242,9 @@ class ServedCalls:
                     keys[one]: types.ElicitRequest(params=form) for one, form in forms.items()
                 }
                 return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
-        return _waits(pending) if claim.key else await self._give_up(run_id, pending, has_state=is_asked)
+        if asking.task_key:
+            return turn.suspended
+        return waiting_result(pending) if claim.key else await self._give_up(run_id, pending, has_state=is_asked)
 
     async def _give_up(self, run_id: str, pending: Sequence[ApprovalRequest], *, has_state: bool) -> ToolResult:
         """Returns the failure of a call whose decision its client could not find. Nobody need decide on it.
@@ -197,7 +261,12 @@ class ServedCalls:
             hint="Tell the user: this client needs a token of the server, and then the call can wait for a decision.",
         )
 
-    def _mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+    def mcp_result(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+        """Returns a result for the client.
+
+        Raises:
+            MCPError: -32602: the tool is no longer there for it.
+        """
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
@@ -205,21 +274,15 @@ class ServedCalls:
         return sendable_result(call.name, result, schema, version=context.protocol_version)
 
     async def _turn(
-        self,
-        client: Client,
-        session: Session,
-        call: ToolCall,
-        params: Params,
-        events: Events | None,
-        closed: set[str],
-        claim: CallClaim,
+        self, client: Client, session: Session, call: ToolCall, asking: Asking, closed: set[str], claim: CallClaim
     ) -> Turn:
         """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
+        params, events = asking.params, asking.events
         if params is not None and params.request_state is not None:
             return await self._resume_from_state(client, session, params, events, closed)
         if claim.run_id:
             return await self._resume_run(session, claim.run_id, [], events, closed)
-        turn = await session.turn(Reply(calls=(call,)), events=events)
+        turn = await session.turn(Reply(calls=(call,)), events=events, key=asking.task_key or None)
         if turn.suspended is None or params is None or not params.input_responses or not self._store:
             return turn
         # The client knew the questions, and sent the answers at once.
@@ -232,7 +295,7 @@ class ServedCalls:
         self, client: Client, session: Session, params: _Asking, events: Events | None, closed: set[str]
     ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""
-        run_id = str(json.loads(params.request_state or "{}")["run"])
+        run_id = run_of_state(params.request_state)
         assert self._store is not None
         try:
             pending = await anyio.to_thread.run_sync(self._store.pending, run_id)
@@ -298,7 +361,7 @@ class ServedCalls:
                     if request.id in closed:
                         continue
                     said = await ask_person(context, request)
-                    found = None if said is None else decision_of(request, said, _decider(client))
+                    found = None if said is None else decision_of(request, said, decider_of(client))
                     if found is None:
                         closed.add(request.id)
                     else:
@@ -317,13 +380,29 @@ def _decisions(client: Client, pending: Iterable[ApprovalRequest], params: _Aski
     for request in requests:
         said = given.get(request.id) or given.get(keys[request.id])
         if isinstance(said, types.ElicitResult):
-            found = decision_of(request, said, _decider(client))
+            found = decision_of(request, said, decider_of(client))
             decisions += [] if found is None else [found]
             closed.update([request.id] if said.action == "cancel" else [])
     return decisions
 
 
-def _telling_progress(context: Context) -> Events:
+def run_of_state(state: str | None) -> str:
+    """Returns the run of a call that waited, which the client's state names. The state was checked before."""
+    return str(json.loads(state or "{}")["run"])
+
+
+def _seen(session: Session, name: str, answer: HeldAnswer) -> HeldAnswer:
+    is_outside = isinstance(answer, ToolResult) and _is_outside(session, name)
+    return seen_result(name, answer) if is_outside and isinstance(answer, ToolResult) else answer
+
+
+def _reports_progress(client: Client, call: ToolCall) -> bool:
+    """True if the tool can report progress, which only one with a context can. Events cost time."""
+    tool = client.find(call.name)
+    return tool is not None and tool.context_parameter is not None
+
+
+def _telling_progress(context: Context, held: HeldCall | None) -> Events:
     """Returns the reader of a turn's events that tells the client of progress. The SDK knows if it asked for it."""
     last = -1.0
 
@@ -332,6 +411,10 @@ def _telling_progress(context: Context) -> Events:
         if not isinstance(event, ToolChunk) or event.progress is None or event.parent:
             return
         done, total = float(event.progress["done"]), event.progress["total"]
+        if held is not None:
+            held.hear(encodable_text(event.progress["message"]))
+            if held.is_left:
+                return
         # The protocol demands that progress grows, and JSON has no infinity.
         if last < done < math.inf:
             last = done
@@ -341,7 +424,7 @@ def _telling_progress(context: Context) -> Events:
     return tell
 
 
-def _waits(pending: Any) -> ToolResult:
+def waiting_result(pending: Any) -> ToolResult:
     """Returns the failure of a call that waits for a person, whom its client cannot ask."""
     request: ApprovalRequest = pending[0]
     verb = "approve" if request.kind == "approval" else "answer"
@@ -353,7 +436,7 @@ def _waits(pending: Any) -> ToolResult:
     )
 
 
-def _decider(client: Client) -> Decider:
+def decider_of(client: Client) -> Decider:
     authn = "bearer" if client.is_authenticated else ""
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
 
@@ -362,7 +445,7 @@ def _may_be_held(context: Context, tool: Tool | None) -> bool:
     """True if a server behind may have a question for the client, which answers with its next request."""
     can = context.session.client_capabilities
     is_able = can is not None and any(one is not None for one in (can.elicitation, can.sampling, can.roots))
-    return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and _is_modern(context)
+    return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and is_modern(context)
 
 
 def _is_outside(session: Session, name: str) -> bool:
@@ -370,7 +453,7 @@ def _is_outside(session: Session, name: str) -> bool:
     return entry is not None and entry.tool.is_outside
 
 
-def _is_modern(context: Context) -> bool:
+def is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 

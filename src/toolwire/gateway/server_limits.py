@@ -59,6 +59,10 @@ IDLE_S = 30 * 60.0
 DRAIN_S = 10.0
 """Seconds that calls under way may still take after SIGTERM. Container runtimes send SIGKILL after 10 to 30."""
 
+TASK_S = 5.0
+"""Seconds after which a call becomes a task, for a client that takes tasks. A shorter call costs it no second request.
+"""
+
 LIST_POLL_S = 0.5
 """Seconds between two looks at the list of tools while clients are connected. A look costs microseconds a tool."""
 
@@ -85,6 +89,7 @@ class ServerLimitOptions(TypedDict, total=False):
     sessions: int
     idle_s: float
     drain_s: float
+    task_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,7 @@ class ServerLimits:
         sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
         idle_s: Seconds without a request after which an HTTP session ends.
         drain_s: Seconds that calls under way may take after SIGTERM.
+        task_s: Seconds after which a call becomes a task, for a client that takes tasks. It needs a store.
 
     Raises:
         ConfigurationError: A limit is not a finite number above 0, or the share is above 1.
@@ -127,6 +133,7 @@ class ServerLimits:
     sessions: int = SESSIONS
     idle_s: float = IDLE_S
     drain_s: float = DRAIN_S
+    task_s: float = TASK_S
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -41,6 +41,15 @@ ROUND_TRIPS = 10
 LEG_S = 0.25
 """Seconds before a request is repeated for a server that gave a state and no question: it is at work meanwhile."""
 
+TASK_POLL_S, TASK_POLL_MIN_S, TASK_POLL_MAX_S = 1.0, 0.1, 30.0
+"""Seconds between two looks at a task of a server that names none, and the least and most that are taken from one."""
+
+TASK_ID_CHARACTERS = 1_024
+"""Characters of a task's id of a server. It is the value of a header."""
+
+CANCEL_S = 2.0
+"""Seconds for telling a server that its task is not wanted any more."""
+
 QUESTIONS = 10
 """Questions of a server in one call, in each protocol. Further ones are declined: no person reads more."""
 

@@ -16,9 +16,11 @@ from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.sending import SENDING, Listener, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
+from toolwire.mcp.server_tasks import AwaitedTask, await_task
 from toolwire.mcp.transports.http import fate_of
 from toolwire.mcp.values.client_requests import ServerRequest
 from toolwire.mcp.values.features import FEATURES, Feature
+from toolwire.mcp.values.task_values import TaskMade
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.results import ToolResult
@@ -71,11 +73,17 @@ class Requesting:
             return read(_too_many(self._name, self._limits.call_limit))
         self._under_way += 1
         try:
+            kept = AwaitedTask.kept_by(context)
+            if kept is not None:
+                return read(await self._await_task(kept, context, listener))
             round_trip = round_trip_of(context, self._log)
             while True:
                 answer = await self._send_until_answered(
                     ServerRequest(round_trip.request(asked.request), asked.answer), context, listener
                 )
+                if isinstance(answer, TaskMade):
+                    task = AwaitedTask(task_id=answer.task_id)
+                    answer = await self._await_task(task, context, listener)
                 if isinstance(answer, InputRequiredResult):
                     given = await self._ask_client(answer, round_trip.questions, listener)
                     if isinstance(given, ToolResult):
@@ -107,6 +115,16 @@ class Requesting:
                 return ToolResult(False, error=f"the server needs {wanted.method}: {given.message}")
             found[key] = given
         return found
+
+    async def _await_task(self, task: AwaitedTask, context: CallContext | None, listener: Listener | None) -> Any:
+        until = anyio.current_time() + self._limits.call_max_s
+        return await await_task(
+            task,
+            lambda asked: self._send_until_answered(asked, context, listener),
+            self._log,
+            can_ask=context is not None,
+            until=until,
+        )
 
     async def _send_until_answered(
         self, asked: ServerRequest, context: CallContext | None, listener: Listener | None

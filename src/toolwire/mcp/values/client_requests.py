@@ -20,8 +20,11 @@ from mcp_types import (
     ReadResourceRequest,
     ReadResourceRequestParams,
     ReadResourceResult,
+    Request,
 )
 from pydantic import Discriminator, Tag, TypeAdapter
+
+from toolwire.mcp.values.task_values import TaskMade
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,26 @@ def completion(asked: Mapping[str, Any]) -> ServerRequest:
     return ServerRequest(CompleteRequest(params=CompleteRequestParams.model_validate(asked)), _COMPLETION)
 
 
+def task_request(method: str, task_id: str, **more: Any) -> ServerRequest:
+    """Returns a request about a task of the server. The answer is what the server wrote."""
+    return ServerRequest(_AboutTask(method=method, params={"taskId": task_id, **more}), _ANYTHING)
+
+
+class _AboutTask(Request[dict[str, Any], str]):
+    name_param = "taskId"
+
+
 def _kind(answer: Any) -> str:
-    return "input" if answer.get("resultType") == "input_required" else "result"
+    kinds = {"input_required": "input", "task": "task"}
+    return kinds.get(str(answer.get("resultType")), "result")
 
 
 # The mark decides alone, so that only one of the two forms is tried.
 _KIND = Discriminator(_kind)
 _INPUT = Annotated[InputRequiredResult, Tag("input")]
-_CALL: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[CallToolResult, Tag("result")] | _INPUT, _KIND])
+_TASK = Annotated[TaskMade, Tag("task")]
+_CALL: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[CallToolResult, Tag("result")] | _INPUT | _TASK, _KIND])
 _READ: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[ReadResourceResult, Tag("result")] | _INPUT, _KIND])
 _PROMPT: TypeAdapter[Any] = TypeAdapter(Annotated[Annotated[GetPromptResult, Tag("result")] | _INPUT, _KIND])
+_ANYTHING: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 _COMPLETION: TypeAdapter[Any] = TypeAdapter(CompleteResult)
