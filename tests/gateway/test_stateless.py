@@ -18,11 +18,11 @@ from mcp import Client
 from tests.cli.command_line import run_here
 from tests.gateway.conftest import TOOLS, Era, Served
 from tests.gateway.served_tools import add
-from tests.gateway.test_asking_clients import effects
+from tests.gateway.test_asking_clients import FAILURE, effects, told
 from tests.gateway.test_starting import HUNG
 from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
-from toolwire import CallContext, ConfigurationError, ToolRegistry, ToolServer, ToolSpec
+from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolServer, ToolSpec
 
 KEY = "the-token"
 
@@ -79,8 +79,22 @@ async def test_a_person_answers_at_one_replica_what_another_asked(replicas: Iter
     async with balanced(replicas, elicitation_callback=person) as client:
         for amount in (5, 6):
             paid = await client.call_tool("pay", {"amount": amount, "record": str(record)})
-            assert paid.structured_content == {"result": f"paid {amount}"}
+            assert told(paid) == ("success", f"paid {amount}")
     assert (len(asked), effects(record)) == (2, ["5", "6"])
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+async def test_a_client_without_forms_finds_a_decision_at_each_replica(
+    replicas: Iterator[int], url: str, tmp_path: Path, era: Era
+) -> None:
+    arguments = {"amount": 5, "record": str(tmp_path / "record")}
+    async with balanced(replicas, mode=era) as client:
+        asked = {(await client.call_tool("pay", arguments)).meta[FAILURE]["requestId"] for _ in range(3)}  # type: ignore[index]
+        [request] = asked
+        with Store.open(url) as store:
+            store.decide(request, Decision(verdict="approve"))
+        found = [told(await client.call_tool("pay", arguments))[0] for _ in range(3)]
+    assert (found, effects(tmp_path / "record")) == (["success", *["approval_required"] * 2], ["5"])
 
 
 def test_a_server_without_sessions_takes_posts_alone() -> None:

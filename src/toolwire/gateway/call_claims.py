@@ -100,7 +100,9 @@ class CallClaims:
 
     async def _find(self, key: str, *, can_ask: bool) -> CallClaim:
         assert self._store is not None
-        for found in await asyncio.wrap_future(self._store.waiting_calls(key)):
+        reading = self._store.waiting_calls(key)
+        # SQLite was read already. Every call comes here, and the loop would take as long as a third of the read.
+        for found in reading.result() if reading.done() else await asyncio.wrap_future(reading):
             if not (found.is_decided or can_ask):
                 pending = await self._store.apending(found.run_id)
                 if pending:
