@@ -22,7 +22,8 @@ from tests.gateway.test_asking_clients import effects
 from tests.gateway.test_starting import HUNG
 from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
-from toolwire import CallContext, ConfigurationError, ToolRegistry, ToolServer, ToolSpec
+from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolServer, ToolSpec
+from toolwire.approvals import Decider
 
 KEY = "the-token"
 
@@ -81,6 +82,23 @@ async def test_a_person_answers_at_one_replica_what_another_asked(replicas: Iter
             paid: Any = await client.call_tool("pay", {"amount": amount, "record": str(record)})
             assert paid.content[0].text == f"paid {amount}"
     assert (len(asked), effects(record)) == (2, ["5", "6"])
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+async def test_a_decision_is_found_at_any_replica_by_a_client_without_forms(
+    replicas: Iterator[int], era: Era, url: str, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    call = {"amount": 5, "record": str(record)}
+    async with balanced(replicas, mode=era) as client:
+        assert [(await client.call_tool("pay", call)).is_error for _ in range(3)] == [True] * 3
+        with Store.open(url) as store:
+            (request,) = store.pending()
+            by = Decider(principal="operator", channel="test")
+            store.decide(request.id, Decision(verdict="approve", request_id=request.id, by=by))
+        paid = [(await client.call_tool("pay", call)).is_error for _ in range(3)]
+    # Once: the next equal call asks anew.
+    assert (paid, effects(record)) == ([False, True, True], ["5"])
 
 
 def test_a_server_without_sessions_takes_posts_alone() -> None:

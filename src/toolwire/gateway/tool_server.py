@@ -15,8 +15,8 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.code_mode import code_mode
-from toolwire.gateway.file_limits import FileLimits, ResultLimits
 from toolwire.gateway.profiles.client_profiles import ClientProfiles
+from toolwire.gateway.profiles.file_limits import FileLimits, ResultLimits
 from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.judge import may_ask
