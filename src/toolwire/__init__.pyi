@@ -10,7 +10,7 @@ from toolwire.facade.tools.base_tool import BaseTool as BaseTool
 from toolwire.facade.tools.function_tool import tool as tool
 from toolwire.facade.tools.reg_toolspec import reg_toolspec as reg_toolspec
 from toolwire.facade.tools.tool_spec import ToolSpec as ToolSpec
-from toolwire.gateway.client_profiles import ClientProfiles as ClientProfiles
+from toolwire.gateway.profiles.client_profiles import ClientProfiles as ClientProfiles
 from toolwire.gateway.tool_server import ToolServer as ToolServer
 from toolwire.journal.retention import Retention as Retention
 from toolwire.journal.store import Store as Store

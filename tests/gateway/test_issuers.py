@@ -23,7 +23,7 @@ from tests.gateway.serving import call_body, raw, serving
 from tests.gateway.test_starting import free_port
 from tests.gateway.test_tokens import bearer, client_of
 from toolwire import CallContext, ClientProfiles, ConfigurationError, ToolRegistry, ToolServer
-from toolwire.gateway.issuer import issuer_keys
+from toolwire.gateway.profiles import issuer_keys
 
 PROFILES: dict[str, Any] = {
     "writers": {"tools": ["*"]},

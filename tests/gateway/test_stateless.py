@@ -19,7 +19,6 @@ from tests.cli.command_line import run_here
 from tests.gateway.conftest import TOOLS, Era, Served
 from tests.gateway.served_tools import add
 from tests.gateway.test_asking_clients import FAILURE, effects, told
-from tests.gateway.test_starting import HUNG
 from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
 from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolServer, ToolSpec
@@ -138,7 +137,7 @@ def test_a_rule_decides_whether_a_tool_can_ask_and_servers_behind_can(tmp_path: 
     sometimes.register(add)
     with pytest.raises(ConfigurationError, match="the tool 'add' can ask a person"):
         ToolServer(sometimes, "tests", store=store, stateless=True)
-    ruled.mcp.add({"mcpServers": {"late": HUNG}}, wait_s=0)
+    ruled.mcp.add({"mcpServers": {"late": {"url": "http://127.0.0.1:9/mcp"}}}, wait_s=0)
     with pytest.raises(ConfigurationError, match="the MCP server 'late' can ask a person"):
         ToolServer(ruled, "tests", store=store, stateless=True)
     ruled.close()

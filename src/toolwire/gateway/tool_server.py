@@ -14,9 +14,9 @@ from toolwire.facade.finding import finder_in, search_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
-from toolwire.gateway.file_limits import FileLimits, ResultLimits
+from toolwire.gateway.profiles.client_profiles import ClientProfiles
+from toolwire.gateway.profiles.file_limits import FileLimits, ResultLimits
 from toolwire.gateway.served_names import client_safe_name
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.invocation.judge import may_ask
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from toolwire.gateway.http.app import Access
-    from toolwire.gateway.issuer.issuer_table import Issuer
+    from toolwire.gateway.profiles.issuer_table import Issuer
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
     from toolwire.gateway.served_metrics import ServedMetrics
     from toolwire.journal.store import Store
@@ -67,6 +67,9 @@ class ToolServer:
     Each call takes the path of a model's call: it is validated, judged by the rules, run and recorded. A call that
     needs a person waits for one if the server has a store.
     """
+
+    _observers: tuple[ServedMetrics, ...] = ()
+    """Those of its calls, if the registry is traced."""
 
     def __init__(
         self,
@@ -127,7 +130,6 @@ class ToolServer:
         self._token, self._verifier, self._auth = token, token_verifier, auth
         self._hosts, self._origins = _require_texts("hosts", hosts), _require_texts("origins", origins)
         self._limits, self._is_stateless = ServerLimits(**limits), stateless
-        self._observers: tuple[ServedMetrics, ...] = ()
         self._check_tokens()
 
     def __repr__(self) -> str:

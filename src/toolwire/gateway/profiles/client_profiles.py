@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.naming import is_named
-from toolwire.gateway.issuer.issuer_table import Issuer, read_issuer
+from toolwire.gateway.profiles.issuer_table import Issuer, read_issuer
 from toolwire.mcp.config import fill_variables
 from toolwire.mcp.config_files import AUTH, PROFILES, content_of, servers_in
 from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
@@ -21,7 +21,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-    from toolwire.gateway.issuer.issuer_tokens import IssuerTokens
+    from toolwire.gateway.profiles.issuer_tokens import IssuerTokens
 
 WAYS = (CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS)
 """The tools of code mode. Each profile has them, where a server has them, unless it excludes them.
@@ -122,7 +122,7 @@ class ClientProfiles:
         return None if self.issuer is None else await self._verify_issued(token, self.issuer)
 
     async def _verify_issued(self, token: str, issuer: Issuer) -> AccessToken | None:
-        from toolwire.gateway.issuer.issuer_tokens import IssuerTokens
+        from toolwire.gateway.profiles.issuer_tokens import IssuerTokens
 
         if self._tokens is None:
             self._tokens = IssuerTokens(issuer.url)

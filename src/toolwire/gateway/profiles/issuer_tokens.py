@@ -8,9 +8,9 @@ from typing import Any, cast
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from toolwire.gateway.issuer.issuer_keys import IssuerKeys, NoKeys
-from toolwire.gateway.issuer.issuer_table import Issuer
-from toolwire.gateway.issuer.token_refusal import UNAVAILABLE, TokenRefused
+from toolwire.gateway.profiles.issuer_keys import IssuerKeys, NoKeys
+from toolwire.gateway.profiles.issuer_table import Issuer
+from toolwire.gateway.profiles.token_refusal import UNAVAILABLE, TokenRefused
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a private key alone. With HS256, who knows the public key could sign."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 
-from toolwire.gateway.issuer.token_refusal import RETRY_AFTER_S
+from toolwire.gateway.profiles.token_refusal import RETRY_AFTER_S
 from toolwire.mcp.oauth.authorization import is_private
 from toolwire.mcp.oauth.authorization_network import AuthorizationNetwork
 from toolwire.mcp.oauth.granting import AuthorizationFailed

@@ -1,1 +1,0 @@
-"""The tokens of an authorization server: its table in a file, its keys, and what a token gives."""
