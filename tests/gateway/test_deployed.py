@@ -78,8 +78,13 @@ def start(folder: Path, url: str) -> tuple[subprocess.Popen[str], dict[str, str]
     """Starts the command of the compose file with another port and store. Returns the variables of the file too."""
     copied = shutil.copytree(FOLDER, folder / "gateway")
     variables = {one: secrets.token_hex(32) for one in gateway()["environment"] if one != "PGPASSWORD"}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command: list[str] = [{"8000": "0", "0.0.0.0": "127.0.0.1"}.get(word, word) for word in gateway()["command"][:-1]]
+    # The image has the command of this source in its path.
+    program = folder / "toolwire"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m toolwire "$@"\n')
+    program.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    changed = {"8000": "0", "0.0.0.0": "127.0.0.1"}
+    command = [str(changed.get(word, word)) for word in gateway()["command"][:-1]]
     process = subprocess.Popen(
         [sys.executable, "-m", "toolwire", *command, url],
         cwd=copied,
