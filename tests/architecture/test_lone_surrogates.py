@@ -18,7 +18,7 @@ _DOORS = {
     },
     "a result's text, which hosts and programs read": {"vocabulary/results.py", "vocabulary/response.py"},
     "an MCP client": {
-        "gateway/elicitation.py",
+        "gateway/asking/elicitation.py",
         "gateway/sdk_server.py",
         "gateway/served_calls.py",
         "mcp/values/call_results.py",

@@ -9,7 +9,7 @@ import pytest
 
 from toolwire import ApprovalRequest
 from toolwire.approvals import Decider
-from toolwire.gateway.elicitation import decision_of, form_of
+from toolwire.gateway.asking.elicitation import decision_of, form_of
 
 FIELDS: list[dict[str, Any]] = [
     {"type": "string", "minLength": 1, "maxLength": 9, "title": "Name", "default": "Ada"},

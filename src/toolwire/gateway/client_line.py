@@ -19,11 +19,11 @@ from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNo
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.texts.outside_texts import visible_value
+from toolwire.gateway.asking.elicitation import ask_for_server, can_be_asked
+from toolwire.gateway.asking.wanted_features import send_wanted
 from toolwire.gateway.clients import connection_of, owner_of
-from toolwire.gateway.elicitation import ask_for_server, can_be_asked
 from toolwire.gateway.held_calls import HeldCall
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.gateway.wanted_features import send_wanted
 from toolwire.mcp.sending import LISTENER
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.questions import Question

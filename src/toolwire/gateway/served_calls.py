@@ -18,11 +18,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.tool import Tool
+from toolwire.gateway.asking.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
 from toolwire.gateway.call_claims import CallClaim, CallClaims
 from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.code_mode import RUN_PROGRAM
-from toolwire.gateway.elicitation import ask_person, can_be_asked, decision_of, form_keys, shown_form
 from toolwire.gateway.held_calls import Answer as HeldAnswer
 from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
 from toolwire.gateway.seen_results import seen_result

@@ -119,10 +119,9 @@ class ToolServer:
             ConfigurationError: The name is empty, or a setting or a limit cannot be used.
             RegistrationError: Two tools have one name.
         """
-        _check_mode(mode)
-        self.name = _require_name(name)
+        self.name, self._mode = _require_name(name), _require_mode(mode)
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registry_of(tools)
-        self._behind, self._mode = self._tools, mode
+        self._behind = self._tools
         self._tools = _code_front(self._tools) if mode == "code" else self._tools
         self._apply_file_limits(token_verifier)
         self._store: Any = None if store is None else resolve_store(store)
@@ -342,9 +341,10 @@ def _own_version() -> str:
     return metadata.version("toolwire")
 
 
-def _check_mode(mode: str) -> None:
+def _require_mode(mode: Mode) -> Mode:
     if mode not in get_args(Mode):
         raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools', 'search' or 'code'")
+    return mode
 
 
 def _code_front(tools: ToolRegistry | Toolkit) -> ToolRegistry:

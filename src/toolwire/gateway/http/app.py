@@ -26,13 +26,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from toolwire.gateway.asking.request_end import RequestEnds
 from toolwire.gateway.clients import TOKEN_PRINCIPAL
 from toolwire.gateway.http.header_guard import HttpGuard
 from toolwire.gateway.http.requests import WholeRequests
 from toolwire.gateway.http.sessions import SessionShares
 from toolwire.gateway.profiles.issuer_table import Issuer
 from toolwire.gateway.profiles.token_refusal import RETRY_AFTER_S, UNAVAILABLE, TokenRefused
-from toolwire.gateway.request_end import RequestEnds
 from toolwire.gateway.sdk_server import SdkServer
 from toolwire.gateway.server_limits import ServerLimits
 from toolwire.gateway.slots import Slots

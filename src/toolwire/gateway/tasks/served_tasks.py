@@ -24,8 +24,8 @@ from mcp_types import HEADER_MISMATCH
 from pydantic import ValidationError
 from starlette.requests import Request
 
+from toolwire.gateway.asking.elicitation import can_be_asked, decision_of, shown_form
 from toolwire.gateway.clients import Client, Clients
-from toolwire.gateway.elicitation import can_be_asked, decision_of, shown_form
 from toolwire.gateway.held_calls import Answer as HeldAnswer
 from toolwire.gateway.held_calls import HeldCall, held_id
 from toolwire.gateway.served_calls import (

@@ -18,7 +18,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from toolwire.gateway.request_end import request_end
+from toolwire.gateway.asking.request_end import request_end
 from toolwire.mcp.convert import field_of
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for

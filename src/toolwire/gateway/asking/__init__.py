@@ -1,0 +1,1 @@
+"""Questions to the client of a gateway and to its person, and the answers."""
