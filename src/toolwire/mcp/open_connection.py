@@ -21,12 +21,12 @@ from mcp_types import (
 from mcp_types import Tool as McpTool
 
 from mcp import Client
-from toolwire.mcp.client_features import Given, Wanted, pass_on
+from toolwire.mcp.asked.client_features import Given, Wanted, pass_on
+from toolwire.mcp.asked.server_questions import BY_TOOLWIRE, answer_of, question_of
 from toolwire.mcp.offered.list_changes import ListChanges, ServerNews
 from toolwire.mcp.offered.listing import OfferKind
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import BY_TOOLWIRE, answer_of, question_of
 from toolwire.vocabulary.context import Interrupted
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.questions import QuestionDeclined

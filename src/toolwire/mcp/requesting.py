@@ -10,13 +10,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ElicitRequest, ErrorData, InputRequiredResult
 from pydantic import ValidationError
 
-from toolwire.mcp.client_features import Given, call_of, pass_on
+from toolwire.mcp.asked.client_features import Given, call_of, pass_on
+from toolwire.mcp.asked.server_questions import RoundTrip, next_round_trip, round_trip_of
+from toolwire.mcp.asked.server_tasks import AwaitedTask, await_task
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.sending import SENDING, Listener, Sending
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import RoundTrip, next_round_trip, round_trip_of
-from toolwire.mcp.server_tasks import AwaitedTask, await_task
 from toolwire.mcp.transports.http import fate_of
 from toolwire.mcp.values.client_requests import ServerRequest
 from toolwire.mcp.values.features import FEATURES, Feature

@@ -10,7 +10,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST, ClientCapabilities
 from pydantic import ValidationError
 
 from toolwire.gateway.asking.elicitation import SendToClient
-from toolwire.mcp.client_features import CLIENT_ERROR, given_type_of, wanted_of
+from toolwire.mcp.asked.client_features import CLIENT_ERROR, given_type_of, wanted_of
 from toolwire.mcp.values.features import ROOTS
 from toolwire.vocabulary.results import ToolResult
 

@@ -37,7 +37,7 @@ from toolwire.gateway.served_calls import (
     waiting_result,
 )
 from toolwire.gateway.slots import SlotRefused
-from toolwire.mcp.client_features import given_type_of
+from toolwire.mcp.asked.client_features import given_type_of
 from toolwire.mcp.values.task_values import (
     CANCEL,
     GET,

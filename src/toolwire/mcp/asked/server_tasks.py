@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ElicitRequest, ElicitResult
 from pydantic import ValidationError
 
+from toolwire.mcp.asked.server_questions import DECLINED, answer_of, question_of
 from toolwire.mcp.client_limits import (
     CANCEL_S,
     QUESTIONS,
@@ -21,7 +22,6 @@ from toolwire.mcp.client_limits import (
     TASK_POLL_S,
 )
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import DECLINED, answer_of, question_of
 from toolwire.mcp.values.client_requests import ServerRequest, task_request
 from toolwire.mcp.values.task_values import CANCEL, GET, UPDATE
 from toolwire.vocabulary.context import CallContext

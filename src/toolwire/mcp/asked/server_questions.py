@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
-from toolwire.mcp.client_features import Given, given_type_of, method_of
+from toolwire.mcp.asked.client_features import Given, given_type_of, method_of
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
