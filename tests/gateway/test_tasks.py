@@ -202,6 +202,15 @@ async def test_a_client_that_has_not_declared_the_extension_is_told_so(hasty: To
     assert refused.value.error.data == {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
 
 
+async def test_news_of_tasks_need_the_extension_too(hasty: ToolServer) -> None:
+    params = {"notifications": {"taskIds": ["one"]}}
+    request = types.Request[Any, str](method="subscriptions/listen", params=params)
+    async with client_of(hasty, takes_tasks=False) as client:
+        with pytest.raises(MCPError) as refused:
+            await client.session.send_request(request, AnyResult)
+    assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+
+
 async def test_without_a_store_there_are_no_tasks(tools: Tools) -> None:
     asyncio.get_running_loop().call_later(4 * SHORT_S, tools.goes_on.set)
     async with client_of(ToolServer(tools.registry, "s", task_s=SHORT_S)) as client:

@@ -36,7 +36,7 @@ from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
 from toolwire.gateway.slots import Slots
-from toolwire.gateway.tasks.served_tasks import ServedTasks
+from toolwire.gateway.tasks.served_tasks import ServedTasks, require_tasks
 from toolwire.gateway.upstream.offer_handlers import OfferHandlers
 from toolwire.gateway.upstream.resource_news import ResourceNews
 from toolwire.gateway.upstream.upstreams import Upstreams
@@ -83,7 +83,7 @@ class SdkServer(Server[None]):
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=lambda context, params: self._offer_handlers.listen(context, params, self._listen),
+            on_subscriptions_listen=self._serve_listening,
         )
         self.middleware.append(_sendable_answer)
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
@@ -127,6 +127,14 @@ class SdkServer(Server[None]):
             # By the stream of the call, which is there, and before its result.
             await context.session.send_notification(types.ToolListChangedNotification(), context.request_id)
         return answer
+
+    async def _serve_listening(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        if "taskIds" in (params.notifications.model_extra or {}):
+            # News of tasks are optional, and none are sent. The extension demands this error.
+            require_tasks(context)
+        return await self._offer_handlers.listen(context, params, self._listen)
 
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""

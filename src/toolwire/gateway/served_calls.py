@@ -424,14 +424,18 @@ def _telling_progress(context: Context, held: HeldCall | None) -> Events:
     return tell
 
 
+def how_to_decide(request: ApprovalRequest) -> str:
+    """Returns the command by which an operator decides on a request."""
+    return f"`toolwire approvals {'approve' if request.kind == 'approval' else 'answer'} {request.id}` decides it"
+
+
 def waiting_result(pending: Any) -> ToolResult:
     """Returns the failure of a call that waits for a person, whom its client cannot ask."""
     request: ApprovalRequest = pending[0]
-    verb = "approve" if request.kind == "approval" else "answer"
     return ToolResult.failed(
         "approval_required",
         f"{request.tool!r} was not run: a person has to decide on request {request.id}.",
-        hint=f"Tell the user: `toolwire approvals {verb} {request.id}` decides it. After that, the same call runs.",
+        hint=f"Tell the user: {how_to_decide(request)}. After that, the same call runs.",
         data={"request_id": request.id},
     )
 

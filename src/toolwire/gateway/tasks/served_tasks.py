@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -32,9 +32,9 @@ from toolwire.gateway.served_calls import (
     Answer,
     ServedCalls,
     decider_of,
+    how_to_decide,
     is_modern,
     run_of_state,
-    waiting_result,
 )
 from toolwire.gateway.slots import SlotRefused
 from toolwire.mcp.asked.client_features import given_type_of
@@ -108,10 +108,7 @@ class ServedTasks:
             is_new = params.request_state is None
             run_id = keyed_run_id(client.session.conversation, key) if is_new else run_of_state(params.request_state)
             held = HeldCall(run_id)
-            self._begin(
-                held,
-                self._calls.run_task(context, client, call, params, held, key),
-            )
+            self._begin(held, self._calls.run_task(context, client, call, params, held, key))
         answer = await held.next_answer(self._task_s)
         while answer is None and not await anyio.to_thread.run_sync(self._is_recorded, held.run_id):
             answer = await held.next_answer(RECORDED_POLL_S)
@@ -240,8 +237,7 @@ class ServedTasks:
 
     async def _find(self, context: Context, params: TaskParams) -> tuple[Client, RunInfo]:
         """Returns the client of a request, and the run of its task."""
-        if not _takes_tasks(context):
-            _refuse_without_tasks(context)
+        require_tasks(context)
         request = context.request
         named = request.headers.get(MCP_NAME_HEADER) if isinstance(request, Request) else None
         if named is not None and decode_header_value(named) != params.task_id:
@@ -273,11 +269,7 @@ def _questions(context: Context, pending: list[ApprovalRequest]) -> dict[str, An
         return {"status": "input_required", "inputRequests": _as_json(asked)}
     if not pending:
         return {"status": "working"}
-    waits = waiting_result(pending)
-    return {
-        "status": "working",
-        "statusMessage": f"{waits.error} {waits.failure.hint if waits.failure else ''}".strip(),
-    }
+    return {"status": "working", "statusMessage": f"a person has to decide: {how_to_decide(pending[0])}"}
 
 
 def _as_json(requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
@@ -315,7 +307,14 @@ def _takes_tasks(context: Context) -> bool:
     return is_modern(context) and has_tasks(context.session.client_capabilities)
 
 
-def _refuse_without_tasks(context: Context) -> NoReturn:
+def require_tasks(context: Context) -> None:
+    """Refuses a request whose client does not take tasks.
+
+    Raises:
+        MCPError: -32021: it has not declared the extension. -32601: its protocol has no such request.
+    """
+    if _takes_tasks(context):
+        return
     if not is_modern(context):
         raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
     wanted: Mapping[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
