@@ -19,7 +19,7 @@ from toolwire.frameworks.keyed_calls import (
     unless_cancelled,
 )
 from toolwire.permission.approval import Decision, DecisionRefused
-from toolwire.runtime.extras import packages_of
+from toolwire.runtime.extras import packages_of, require_version
 from toolwire.runtime.identity import new_id
 from toolwire.session.runs.wire import decisions_of
 from toolwire.session.session import Session
@@ -27,6 +27,8 @@ from toolwire.session.turn import Suspended, Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.call_events import ToolEvent
 
+require_version("langchain", "langchain_tools", "langchain", "1.5")
+require_version("langchain", "langchain_tools", "langgraph", "1.2")
 with packages_of("langchain", "langchain_tools"):
     from langchain.agents.middleware import AgentMiddleware
     from langchain_core.messages import AIMessage, ToolMessage

@@ -20,12 +20,13 @@ from toolwire.frameworks.keyed_calls import (
 )
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.runtime.extras import packages_of
+from toolwire.runtime.extras import packages_of, require_version
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
+require_version("openai-agents", "function_tools", "openai-agents", "0.24")
 with packages_of("openai-agents", "function_tools"):
     from agents import (
         FunctionTool,

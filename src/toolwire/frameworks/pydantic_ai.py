@@ -19,12 +19,13 @@ from toolwire.frameworks.keyed_calls import (
     text_for_model,
 )
 from toolwire.permission.approval import SOMEBODY, ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.runtime.extras import packages_of
+from toolwire.runtime.extras import packages_of, require_version
 from toolwire.session.runs.wire import decisions_of
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 
+require_version("pydantic-ai", "ToolwireToolset", "pydantic-ai-slim", "2.68")
 with packages_of("pydantic-ai", "ToolwireToolset"):
     from pydantic_ai.exceptions import ApprovalRequired, ToolFailed, UserError
     from pydantic_ai.messages import AudioUrl, BinaryContent, ImageUrl, ModelResponse, ToolCallPart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -49,6 +50,31 @@ def packages_of(extra: Extra, user: str) -> Generator[None]:
         named = f"needs the package {package!r}, which" if package else "needs a package that"
         why = f"{named} is not here" if isinstance(error, ModuleNotFoundError) else f"cannot import a package ({error})"
         raise ConfigurationError(f"{user} {why}: {install_command(extra)}") from error
+
+
+def require_version(extra: Extra, user: str, package: str, at_least: str) -> None:
+    """Checks that a package of an extra is not too old. One that is not here is left to the import of it.
+
+    Raises:
+        ConfigurationError: It is older than `at_least`, such as `2.68`.
+    """
+    # It takes ten milliseconds to import.
+    from importlib import metadata
+
+    try:
+        here = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return
+    if _numbers(here) < _numbers(at_least):
+        raise ConfigurationError(
+            f"{user} needs {package} {at_least} or later, and {here} is here: {install_command(extra)}"
+        )
+
+
+def _numbers(written: str) -> tuple[int, ...]:
+    """Returns the numbers of a release: those of `2.68.0rc1` are 2, 68 and 0."""
+    found = re.match(r"\d+(?:\.\d+)*", written)
+    return () if found is None else tuple(map(int, found[0].split(".")))
 
 
 def require_packages(extra: Extra, user: str, packages: tuple[str, ...]) -> None:
