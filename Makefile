@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode bench-approvals bench-durable bench-agents bench-wasm mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
+.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-gateway bench-code-mode bench-approvals bench-durable bench-agents bench-wasm mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -160,6 +160,9 @@ bench-web: setup  ## what reading a page in the confined process costs, beside t
 bench-served: setup  ## calls over HTTP: a ToolServer, FastMCP and the bare SDK, both eras: minutes
 	$(BIN)/python -m benchmarks.served
 
+bench-gateway: setup  ## what a hop through a gateway costs, its first list, and its idle sessions: minutes
+	$(BIN)/python -m benchmarks.gateway
+
 bench-code-mode: setup .mcp-servers/.stamp  ## what code mode costs in tokens and trips, over three MCP servers from npm
 	$(BIN)/python -m benchmarks.code_mode .mcp-servers
 
@@ -192,6 +195,7 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m tests.soak.flood
 	$(BIN)/python -m tests.soak.served
+	$(BIN)/python -m tests.soak.served 600 gateway-store
 	$(BIN)/python -m tests.soak.slow_clients
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m tests.soak.killed_conversations

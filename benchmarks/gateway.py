@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, loaded, serving
+from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, answering, loaded, serving
 from benchmarks.servers import BEHIND
 
 CALLS = 300
@@ -36,24 +36,13 @@ def hop(calls: int) -> None:
         for peer in (*HOP_MS, "gateway-http", "fastmcp-proxy"):
             with serving(peer, 1) as server:
                 tool = "add" if peer == "fastmcp-proxy" else BEHIND
-                asyncio.run(_first_call(server, tool))
+                asyncio.run(answering(server, tool))
                 load = asyncio.run(loaded(server, MODERN, 1, calls, tool))
                 assert load.errors == 0, (peer, load.errors)
                 costs.setdefault(peer, []).append(load.server_s / load.calls * 1e3)
     for peer, found in costs.items():
         limit = f", at most {HOP_MS[peer]}" if peer in HOP_MS else ""
         print(f"  a hop by {peer:<14} {statistics.median(found):6.2f} ms of processor a call{limit}", flush=True)
-
-
-async def _first_call(server: ServerProcess, tool: str) -> None:
-    """Waits until the server behind is there."""
-    until = time.monotonic() + 60
-    client = Client(MODERN, tool)
-    await client.connect(server)
-    while await client.add(1, 1) != 2:
-        assert time.monotonic() < until, "the server behind did not come"
-        await asyncio.sleep(0.1)
-    client.close()
 
 
 async def _open_sessions(server: ServerProcess, number: int) -> None:

@@ -20,6 +20,8 @@ MODERN: Era = "2026-07-28"
 HANDSHAKE: Era = "2025-11-25"
 IDLE_S = 3.0
 """Seconds after which a client makes another connection. The server closes one that was idle for 5 seconds."""
+START_S = 60.0
+"""Seconds in which a server behind a gateway has to come."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -150,6 +152,17 @@ class Client:
             parts.append((await self._reader.readexactly(size + 2))[:-2])
         await self._reader.readexactly(2)
         return head, b"".join(parts).decode()
+
+
+async def answering(server: ServerProcess, tool: str) -> None:
+    """Waits until a gateway's server behind is there."""
+    until = time.monotonic() + START_S
+    client = Client(MODERN, tool)
+    await client.connect(server)
+    while await client.add(1, 1) != 2:
+        assert time.monotonic() < until, "the server behind did not come"
+        await asyncio.sleep(0.1)
+    client.close()
 
 
 async def loaded(server: ServerProcess, era: Era, clients: int, calls: int, tool: str = "add") -> Load:

@@ -1,6 +1,7 @@
 """Calls over HTTP for ten minutes at 70 % of the peak, in both eras: no call fails, and the server's memory stays.
 
-Run: python -m tests.soak.served [seconds]
+Run: python -m tests.soak.served [seconds [peer]]. The peer is `toolwire` or `gateway-store`, a gateway with a store and a
+server behind it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, loaded, serving
+from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, answering, loaded, serving
+from benchmarks.servers import BEHIND
 
 SECONDS = 600.0
 SHARE = 0.7
-CLIENTS = 50
+CLIENTS = {"toolwire": 50, "gateway-store": 20}
 PAUSE_S = 2.0
 """The longest pause of a client between two calls: the server closes a connection after 5 idle seconds."""
 TOOLS = 10
@@ -45,15 +47,15 @@ class Outcome:
         return max(abs(now - first) / first for now in self.resident_mb)
 
 
-async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
-    """Makes `rate` calls a second, half of them in each era. A late call is made at once."""
+async def steady(server: ServerProcess, rate: float, seconds: float, most: int, tool: str) -> Outcome:
+    """Makes `rate` calls a second by at most so many clients, half in each era. A late call is made at once."""
     outcome = Outcome()
     begun = time.monotonic()
     until = begun + seconds
-    clients = min(CLIENTS, math.ceil(rate * PAUSE_S))
+    clients = min(most, math.ceil(rate * PAUSE_S))
 
     async def work(number: int) -> None:
-        client = Client(MODERN if number % 2 else HANDSHAKE)
+        client = Client(MODERN if number % 2 else HANDSHAKE, tool)
         await client.connect(server)
         due = begun + number / rate
         while (now := time.monotonic()) < until:
@@ -78,12 +80,14 @@ async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
     return outcome
 
 
-async def soak(seconds: float) -> bool:
+async def soak(seconds: float, peer: str) -> bool:
     """Prints the outcome, and returns whether it is as expected."""
-    with serving("toolwire", TOOLS) as server:
-        peaks = [await loaded(server, era, CLIENTS, PEAK_CALLS) for era in (MODERN, HANDSHAKE)]
+    clients, tool = CLIENTS[peer], "add" if peer == "toolwire" else BEHIND
+    with serving(peer, TOOLS) as server:
+        await answering(server, tool)
+        peaks = [await loaded(server, era, clients, PEAK_CALLS, tool) for era in (MODERN, HANDSHAKE)]
         peak = sum(load.calls for load in peaks) / sum(load.seconds for load in peaks)
-        found = await steady(server, SHARE * peak, seconds)
+        found = await steady(server, SHARE * peak, seconds, clients, tool)
     memory = found.resident_mb
     print(
         f"{found.calls:,} calls in {seconds:g} s, {found.calls / seconds / peak:.0%} of {peak:.0f} a second: "
@@ -94,4 +98,5 @@ async def soak(seconds: float) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if asyncio.run(soak(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)) else 1)
+    given_s, given_peer = [*sys.argv[1:], *(str(SECONDS), "toolwire")[len(sys.argv) - 1 :]]
+    sys.exit(0 if asyncio.run(soak(float(given_s), given_peer)) else 1)
