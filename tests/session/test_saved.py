@@ -73,6 +73,7 @@ TESTED: dict[str, dict[str, End]] = {
     "0012": OUTCOMES,
     "0013": OUTCOMES,
     "0014": OUTCOMES,
+    "0015": OUTCOMES,
 }
 """The outcomes of each schema. No schema since the first has changed one."""
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]

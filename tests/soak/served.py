@@ -1,7 +1,7 @@
 """Calls over HTTP for ten minutes at 70 % of the peak, in both eras: no call fails, and the server's memory stays.
 
-Run: python -m tests.soak.served [seconds [peer]]. The peer is `toolwire` or `gateway-store`, a gateway with a store and a
-server behind it.
+Run: python -m tests.soak.served [seconds [peer]]. The peer is `toolwire` or `gateway-store`, a gateway with a store
+and a server behind it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import anyio
-from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation, LoggingMessageNotificationParams
 from mcp_types import Tool as McpTool
@@ -24,6 +23,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from mcp import Client
+from toolwire.mcp.asked.server_tasks import TasksOffer
 from toolwire.mcp.client_limits import BREAKER, LOGGED_ATTEMPTS, OFFERS_S, ClientLimits
 from toolwire.mcp.offered.list_changes import ServerNews
 from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
@@ -36,7 +36,6 @@ from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.transports.streams import offering
 from toolwire.mcp.values.client_requests import ServerRequest
 from toolwire.mcp.values.features import Feature
-from toolwire.mcp.values.task_values import TASKS_EXTENSION
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotSent, ServerUnavailable
@@ -196,7 +195,7 @@ class Connection:
             offering(self._protocol, self._open(connection.end)),
             mode="legacy" if self._protocol in HANDSHAKE_PROTOCOL_VERSIONS else self._protocol or "auto",
             cache=None,
-            extensions=[advertise(TASKS_EXTENSION)],
+            extensions=[TasksOffer()],
             client_info=info,
             message_handler=connection.changes.take_message,
             elicitation_callback=connection.answer_question,

@@ -23,7 +23,7 @@ from tests.mcp.client.tool_server import OBJECT, text
 from tests.patience import PATIENCE_S, until
 from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry, ToolServer
 from toolwire.journal.store import Store
-from toolwire.mcp import server_questions
+from toolwire.mcp.asked import server_questions
 from toolwire.mcp.asked.server_questions import question_of
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, ElicitRequest, ElicitResult
+from mcp_types import CallToolResult, ElicitRequest, ElicitResult, TextContent
 from pydantic import ValidationError
 
 from toolwire.mcp.asked.server_questions import DECLINED, answer_of, question_of
@@ -23,7 +24,7 @@ from toolwire.mcp.client_limits import (
 )
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.values.client_requests import ServerRequest, task_request
-from toolwire.mcp.values.task_values import CANCEL, GET, UPDATE
+from toolwire.mcp.values.task_values import CANCEL, GET, TASKS_EXTENSION, UPDATE, TaskMade
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
 from toolwire.vocabulary.questions import InputRequired, Question
@@ -33,6 +34,22 @@ Send = Callable[[ServerRequest], Awaitable[Any]]
 """Sends a request and returns its answer, or the `ToolResult` of one that the server refused."""
 
 _TASK = "task"
+
+
+class TasksOffer(ClientExtension):
+    """Tells servers with 2026-07-28 that this client takes tasks. The SDK tells no older one of a claim."""
+
+    identifier = TASKS_EXTENSION
+
+    def claims(self) -> list[ResultClaim[Any]]:
+        """Returns the claim of a call's answer that is a task."""
+        return [ResultClaim(result_type="task", model=TaskMade, resolve=_resolve)]
+
+
+async def _resolve(made: TaskMade, _: ClaimContext) -> CallToolResult:
+    """Answers the SDK's own calls, which toolwire does not use: its calls await their tasks by `await_task`."""
+    text = TextContent(text=f"the call has become the task {made.task_id!r}")
+    return CallToolResult(content=[text], is_error=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as types
 
@@ -15,6 +15,7 @@ GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 class TaskMade(types.Result):
     """The answer to a call that has become a task."""
 
+    result_type: Literal["task"] = "task"
     task_id: str
 
 
