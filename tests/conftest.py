@@ -38,11 +38,28 @@ IN_WASM = os.environ.get("TOOLWIRE_TESTS_RUNNER") == "wasm"
 """True in the runs of `tests/sandbox/wasm/test_in_wasm.py`, whose programs run in WebAssembly."""
 
 
+IS_SHORT_RERUN = bool(os.environ.get("TOOLWIRE_TESTS_SOME"))
+"""True where the sandbox's tests run once more: as another user, where namespaces are refused, and in WebAssembly."""
+CASES_IN_A_SHORT_RERUN = 5
+"""Cases of each parametrised test there; `make soak` reruns all of them. The suite itself runs all cases once, and a
+place breaks a test as a whole. With all cases the reruns took twice the time."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if IN_WASM:
         items[:] = [item for item in items if not item.get_closest_marker("of_processes")]
+    if IS_SHORT_RERUN:
+        items[:] = some_of_each(items)
     if config.getoption("whole"):
         items[:] = [item for item in items if "whole" in getattr(item, "fixturenames", ())]
+
+
+def some_of_each(items: list[pytest.Item]) -> list[pytest.Item]:
+    """At most `CASES_IN_A_SHORT_RERUN` cases of each test, spread over its table, in their order."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [item for table in cases.values() for item in table[:: -(-len(table) // CASES_IN_A_SHORT_RERUN)]]
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,7 @@ from multiprocessing.process import BaseProcess
 
 MODULES = [
     "pytest",
+    "tests.agent.test_processes",
     "tests.fleet.test_going_on",
     "tests.journal.artifacts.test_manager",
     "tests.journal.ledger.test_conversation_processes",

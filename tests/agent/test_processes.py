@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
-import subprocess
-import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.forks import forked
 from tests.patience import PATIENCE_S, until
 from tests.session.killed import KEY
 from toolwire import Agent, ConfigurationError, DecisionRefused, Store, ToolSpec
-from toolwire.testing import ScriptedModel
-
-WORK = """
-import pathlib, sys, threading
-from toolwire import Agent, Store
 from toolwire.sandbox.limits import Limits
 from toolwire.testing import ScriptedModel
 
-folder, url, way = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
-def note(line):
-    with open(folder / "notes", "a") as file:
-        file.write(line + "\\n")
+def work(folder: Path, url: str, way: str) -> None:
+    """A process with an agent, which pays and then waits, in a task or in a thread. It goes on in a second process."""
 
-def pay() -> str:
-    '''Pays.'''
-    note("pay")
-    return "paid"
+    def note(line: str) -> None:
+        with (folder / "notes").open("a") as file:
+            file.write(f"{line}\n")
 
-async def wait() -> None:
-    '''Waits.'''
-    import asyncio
-    note("wait")
-    await asyncio.Event().wait()
+    def pay() -> str:
+        """Pays."""
+        note("pay")
+        return "paid"
 
-def block() -> None:
-    '''Waits in a thread.'''
-    note("block")
-    threading.Event().wait(30)
+    async def wait() -> None:
+        """Waits."""
+        note("wait")
+        await asyncio.Event().wait()
 
-def reply(request):
-    note("asked")
-    replies = sum(message["role"] == "assistant" for message in request.messages)
-    return [("pay", {})] if replies == 0 else [(way, {})] if replies == 1 else "Done."
+    def block() -> None:
+        """Waits in a thread."""
+        note("block")
+        threading.Event().wait(30)
 
-with Store.open(url, key=bytes(32)) as store:
-    agent = Agent("clerk", ScriptedModel(reply), [pay, wait, block], store=store, limits=Limits(cleanup_s=0.3))
-    prompt = "Pay." if store.document("c").value is None else "And now?"
-    try:
-        print(agent.run_sync(prompt, conversation="c").text)
-    except KeyboardInterrupt:
-        note("interrupted")
-        raise SystemExit(130)
-"""
+    def reply(request: Any) -> Any:
+        note("asked")
+        replies = sum(message["role"] == "assistant" for message in request.messages)
+        return [("pay", {})] if replies == 0 else [(way, {})] if replies == 1 else "Done."
+
+    with Store.open(url, key=KEY) as store:
+        agent = Agent("clerk", ScriptedModel(reply), [pay, wait, block], store=store, limits=Limits(cleanup_s=0.3))
+        prompt = "Pay." if store.document("c").value is None else "And now?"
+        try:
+            note(str(agent.run_sync(prompt, conversation="c").text))
+        except KeyboardInterrupt:
+            note("interrupted")
+            raise SystemExit(130) from None
 
 
 def pay() -> None:
@@ -74,8 +72,7 @@ class Worker:
 
     def __init__(self, folder: Path, url: str, way: str) -> None:
         self.folder = folder
-        command = [sys.executable, "-c", WORK, str(folder), url, way]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = forked(work, folder, url, way)
 
     @property
     def notes(self) -> list[str]:
@@ -85,8 +82,23 @@ class Worker:
 
     def until(self, *notes: str) -> None:
         """Waits for these notes."""
-        until(lambda: set(notes) <= set(self.notes) or self.process.poll() is not None)
-        assert self.process.poll() is None, self.process.communicate()
+        until(lambda: set(notes) <= set(self.notes) or not self.process.is_alive())
+        assert self.process.is_alive(), self.notes
+
+    def interrupt(self) -> None:
+        """Presses Ctrl-C."""
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kills the process, and waits for its end."""
+        self.process.kill()
+        self.process.join(PATIENCE_S)
+
+    def exit_code(self) -> int | None:
+        """Waits for the end of the process."""
+        self.process.join(PATIENCE_S)
+        return self.process.exitcode
 
 
 @pytest.mark.parametrize("way", ["wait", "block"])
@@ -94,9 +106,8 @@ def test_an_interrupted_run_is_on_record_and_the_next_process_goes_on(tmp_path: 
     worker = Worker(tmp_path, url, way)
     worker.until("pay", way)
     begun = time.monotonic()
-    worker.process.send_signal(signal.SIGINT)
-    _, errors = worker.process.communicate(timeout=PATIENCE_S)
-    assert worker.process.returncode == 130, errors
+    worker.interrupt()
+    assert worker.exit_code() == 130
     # The clean-up of 0.3 s, the save, and the end of a process.
     assert way == "block" or time.monotonic() - begun < PATIENCE_S / 2
     assert sorted(worker.notes) == sorted(["asked", "pay", "asked", way, "interrupted"])
@@ -107,9 +118,8 @@ def test_an_interrupted_run_is_on_record_and_the_next_process_goes_on(tmp_path: 
         assert "the user stopped it" in told[1]["content"]
         assert "not run" not in told[1]["content"]
     again = Worker(tmp_path, url, way)
-    said, errors = again.process.communicate(timeout=PATIENCE_S)
-    assert (said, again.process.returncode) == ("Done.\n", 0), errors
-    assert sorted(again.notes) == sorted(["asked", "pay", "asked", way, "interrupted", "asked"])
+    assert again.exit_code() == 0
+    assert sorted(again.notes) == sorted(["asked", "pay", "asked", way, "interrupted", "asked", "Done."])
 
 
 async def test_one_process_at_a_time_works_on_a_conversation(tmp_path: Path, url: str) -> None:
@@ -121,8 +131,7 @@ async def test_one_process_at_a_time_works_on_a_conversation(tmp_path: Path, url
         with pytest.raises(DecisionRefused) as refused:
             await agent.run("And?", conversation="c")
         assert (refused.value.code, model.requests) == ("conversation_busy", [])
-        worker.process.kill()
-        worker.process.communicate(timeout=PATIENCE_S)
+        worker.kill()
         # Its holder is dead, so nobody waits for a lease to run out.
         begun = time.monotonic()
         with pytest.raises(ConfigurationError, match="waits for decisions"):
@@ -146,8 +155,7 @@ async def test_a_call_that_may_have_run_is_told_so_by_a_process_that_cannot_run_
 ) -> None:
     worker = Worker(tmp_path, url, "wait")
     worker.until("pay", "wait")
-    worker.process.kill()
-    worker.process.communicate(timeout=PATIENCE_S)
+    worker.kill()
 
     async def changed_wait(until: int) -> None:
         """Waits."""

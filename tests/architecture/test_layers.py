@@ -157,14 +157,14 @@ def test_nothing_that_a_model_wrote_can_reach_code_run_in_this_process() -> None
     callers = [
         module.name
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "from_code"
     ]
     assert callers == []
     builders = {
         module.name
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"exec", "eval"}
     }
     assert {name for name in builders if ".sandbox.child." not in name} == {"toolwire.definition.from_code"}

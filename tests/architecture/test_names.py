@@ -17,7 +17,7 @@ from tests.types.test_named_classes import MODULES
 def test_two_classes_have_one_name_only_in_different_folders_and_only_private_ones() -> None:
     places: defaultdict[str, list[str]] = defaultdict(list)
     for module in modules():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module.path.parent.relative_to(PACKAGE).as_posix())
     public = {name for module in MODULES for name in import_module(module).__all__}
@@ -59,7 +59,7 @@ def test_only_python_defines_names_with_double_underscores() -> None:
     defined = {
         (module.name, node.name)
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and re.fullmatch(r"__\w+__", node.name)
     }
     assert defined

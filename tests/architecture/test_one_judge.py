@@ -15,7 +15,7 @@ def test_only_one_module_asks_a_policy_for_a_verdict() -> None:
         module.name
         for module in modules()
         if module.layer in CALLERS
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VERDICTS
     }
     assert asking == {"toolwire.invocation.judge"}
@@ -29,7 +29,7 @@ def test_only_an_entry_chooses_between_its_permission_and_that_of_its_tool() -> 
     choosing = {
         module.name
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.BoolOp)
         and [value.attr for value in node.values if isinstance(value, ast.Attribute)] == ["permission", "permission"]
     }

@@ -33,7 +33,7 @@ def test_functions_do_one_step() -> None:
     lengths = {
         f"{module.name}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {name: length for name, length in lengths.items() if length > FUNCTION_LINES} == {}

@@ -27,7 +27,7 @@ PLATFORM = {("sys", "platform"), ("os", "name"), ("os", "uname"), ("platform", "
 
 def of_one_system(module: Module) -> Iterator[str]:
     """What a module names that another system lacks, and its questions which system this is."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=source), attr=name):
                 if name in LACKING.get(source, ()) or (source, name) in PLATFORM:

@@ -19,7 +19,7 @@ FOR_HOSTS = {
 def texts(module: Module) -> Iterator[str]:
     """Yields the string literals of a module that are no docstrings. The pieces of an f-string are joined."""
     inside: set[ast.AST] = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             inside.add(node.value)
         elif isinstance(node, ast.JoinedStr):

@@ -80,20 +80,28 @@ def readable_copy(folder: Path) -> Place:
 
 
 def run_tests(
-    place: Place, *files: str, before: tuple[str, ...] = (), **options: object
+    place: Place, *files: str, whole: bool, before: tuple[str, ...] = (), **options: object
 ) -> subprocess.CompletedProcess[str]:
-    """Runs pytest on these files there; `before` goes between the interpreter and `-m pytest`."""
+    """Runs pytest on these files there; `before` goes between the interpreter and `-m pytest`.
+
+    Unless it is the `whole` run, each parametrised test has some of its cases.
+    """
     command = [str(place.interpreter), *before, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *files]
     return subprocess.run(
         command,
         cwd=place.root,
-        env=_environment(place),
+        env={**_environment(place), **cases(whole)},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
         check=False,
         **options,  # type: ignore[call-overload]
     )
+
+
+def cases(whole: bool) -> dict[str, str]:
+    """The variable that has a rerun leave cases out, unless it is the whole run."""
+    return {"TOOLWIRE_TESTS_SOME": "" if whole else "1"}
 
 
 def _environment(place: Place) -> Mapping[str, str]:

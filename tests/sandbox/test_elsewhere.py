@@ -56,19 +56,19 @@ def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 @pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.threat(48)
-def test_all_of_it_holds_where_namespaces_are_refused() -> None:
-    done = run_tests(HERE, *FILES, before=("-c", REFUSE))
+def test_all_of_it_holds_where_namespaces_are_refused(whole: bool) -> None:
+    done = run_tests(HERE, *FILES, whole=whole, before=("-c", REFUSE))
     assert not (found := failures(done)), "\n".join(found)
 
 
 @pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.threat(48)
-def test_all_of_it_holds_for_nobody() -> None:
+def test_all_of_it_holds_for_nobody(whole: bool) -> None:
     if os.geteuid() != 0:
         # The suite itself runs as an ordinary user: all of it is this test.
         assert os.geteuid() == os.getuid()
         return
     with tempfile.TemporaryDirectory() as folder:
         place = readable_copy(Path(folder))
-        done = run_tests(place, *FILES, user=NOBODY, group=NOBODY, extra_groups=[])
+        done = run_tests(place, *FILES, whole=whole, user=NOBODY, group=NOBODY, extra_groups=[])
     assert not (found := failures(done)), "\n".join(found)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import IS_SHORT_RERUN
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
 from tests.sandbox.test_zygote import children_of, is_gone
@@ -17,6 +18,8 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Answer, ProgramCall
 
 SPARES = 2
+NEXT, MANY = (20, 60) if IS_SHORT_RERUN else (100, 300)
+"""Programs that follow one with marks, and that may leave nothing in the zygote; fewer where this file runs again."""
 
 
 def spares_of(sandbox: Sandbox) -> list[int]:
@@ -115,13 +118,13 @@ def test_nothing_of_a_run_is_found_by_the_next_hundred(sandbox: Sandbox, waits: 
     marked = run(MARK, source_checks=False)
     assert marked.error is None, marked.error
     numbers: set[float] = set()
-    for _ in range(100):
+    for _ in range(NEXT):
         if waits:
             spares_of(sandbox)
         found, number = run(TRACES, source_checks=False).value
         assert found == []
         numbers.add(number)
-    assert len(numbers) == 100
+    assert len(numbers) == NEXT
 
 
 def resident_kb(process: int) -> int:
@@ -141,7 +144,7 @@ def test_many_runs_leave_the_zygotes_memory_and_descriptors_as_they_were(sandbox
     for _ in range(50):
         run("print('x' * 1000)")
     memory, descriptors = state()
-    for _ in range(300):
+    for _ in range(MANY):
         run("print('x' * 1000)")
     after, descriptors_after = state()
     until = time.monotonic() + PATIENCE_S

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.sandbox.elsewhere import LIMIT_S
+from tests.sandbox.elsewhere import LIMIT_S, cases
 from tests.sandbox.test_elsewhere import failures
 
 SANDBOX = Path(__file__).parents[1]
@@ -33,8 +33,8 @@ FILES = [
 
 
 @pytest.mark.timeout(LIMIT_S + 60)
-def test_what_holds_for_programs_in_processes_holds_in_web_assembly() -> None:
+def test_what_holds_for_programs_in_processes_holds_in_web_assembly(whole: bool) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *map(str, FILES)]
-    environment = {**os.environ, "TOOLWIRE_TESTS_RUNNER": "wasm", "COLUMNS": "300"}
+    environment = {**os.environ, "TOOLWIRE_TESTS_RUNNER": "wasm", "COLUMNS": "300", **cases(whole)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     assert not (found := failures(done)), "\n".join(found)
