@@ -22,6 +22,7 @@ INSTALLS = {
     "docs/built_in/web_fetch.md": "pip install 'toolwire[web]'",
     "docs/built_in/web_search.md": "pip install 'toolwire[web]'",
     "docs/fastmcp.md": "pip install 'toolwire[fastmcp]'",
+    "docs/gateway.md": "pip install 'toolwire[mcp]'",
     "docs/mcp.md": "pip install 'toolwire[mcp]'",
     "docs/langchain.md": "pip install 'toolwire[langchain]'",
     "docs/openai_agents.md": "pip install 'toolwire[openai-agents]'",
