@@ -348,7 +348,7 @@ def main() -> None:
         sdk: Any = ToolServer(registry, "conformance", version="1.0.0", store=store, task_s=TASK_S).in_memory()
         sdk.middleware.append(with_request)
         sdk.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-        app = http_app(sdk, Access(None, None, None, (), (), ()), ServerLimits())
+        app = http_app(sdk, Access(None, None, None, (), (), (), False), ServerLimits())
         with socket.create_server(("127.0.0.1", 0)) as listening:
             print(listening.getsockname()[1], flush=True)
             uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
