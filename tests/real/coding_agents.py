@@ -63,6 +63,7 @@ def codex(place: Place) -> Run:
         "[mcp_servers.toolwire]",
         f"command = {json.dumps(command)}",
         f"args = {json.dumps(arguments)}",
+        "required = true",
         'default_tools_approval_mode = "approve"',
     ]
     place.write(".codex/config.toml", "\n".join(lines))
@@ -87,8 +88,9 @@ def opencode(place: Place) -> Run:
         "autoupdate": False,
         "share": "disabled",
     }
-    place.write("work/opencode.json", json.dumps(config))
-    return Run(arguments=["opencode", "run", PROMPT], variables={"OPENCODE_DISABLE_MODELS_FETCH": "1"})
+    place.write("opencode.json", json.dumps(config))
+    variables = {"OPENCODE_CONFIG": str(place.home / "opencode.json"), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    return Run(arguments=["opencode", "run", "--model", config["model"], PROMPT], variables=variables)
 
 
 def gemini(place: Place) -> Run:
