@@ -71,13 +71,13 @@ def form_value(schema: dict[str, Any]) -> Any:
     return {"integer": 41, "number": 41, "boolean": True, "array": []}.get(schema.get("type", ""), "Ann")
 
 
-async def make_calls(client: Client, calls: Sequence[Call], person: Person, prefix: str = "") -> list[Outcome]:
+async def make_calls(client: Client, calls: Sequence[Call], person: Person) -> list[Outcome]:
     """Makes the calls one after the other."""
     outcomes: list[Outcome] = []
     for name, arguments in calls:
         person.fields.clear()
         with anyio.fail_after(LIMIT_S):
-            outcome = await make_call(client, prefix + name, arguments)
+            outcome = await make_call(client, name, arguments)
         outcomes.append(Outcome(**{**vars(outcome), "questions": list(person.fields)}))
     return outcomes
 

@@ -7,7 +7,7 @@ and questions. The exit code is 1 if one differs.
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -65,7 +65,6 @@ class Behind:
     calls: Sequence[Call]
     era: Era = "auto"
     """The era of the direct connection."""
-    is_bare: bool = False
 
 
 def command_entry(command: list[str], **more: Any) -> dict[str, Any]:
@@ -181,8 +180,10 @@ def typescript_url(servers: Servers, folder: Path) -> Generator[str]:
     command = [servers.node, str(HERE / "typescript_server.mjs"), str(folder / "node_modules")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
-        process.kill()
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -198,23 +199,23 @@ def gateway(place: Path, behind: Sequence[Behind]) -> Generator[str]:
     finally:
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE_S)
-        (place / "gateway.log").write_text(said)
+        print(said[-3_000:])
 
 
-def prefix_of(name: str) -> str:
-    return name.replace(" ", "_") + "_"
+def served(one: Behind) -> list[Call]:
+    """Returns the calls with the names that the gateway gives the tools."""
+    return [(re.sub(r"[^a-z0-9_]", "_", f"{one.name}_{name}"), arguments) for name, arguments in one.calls]
 
 
 async def wait_for_tools(url: str, behind: Sequence[Behind]) -> None:
-    """Returns when the gateway serves each server."""
+    """Returns when the gateway serves each tool that will be called."""
+    wanted = {name for one in behind for name, _ in served(one)}
     async with connect(url) as client:
-        with anyio.fail_after(START_S):
-            while True:
-                names = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
-                missing = [one.name for one in behind if not {prefix_of(one.name) + call for call, _ in one.calls} <= set(names)]
-                if not missing:
-                    return
+        with anyio.move_on_after(START_S):
+            while wanted:
+                wanted -= {tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools}
                 await anyio.sleep(0.2)
+    assert not wanted, f"the gateway does not serve {sorted(wanted)}"
 
 
 def differences(one: Behind, direct: list[Outcome], behind: list[Outcome]) -> list[str]:
@@ -228,11 +229,11 @@ def differences(one: Behind, direct: list[Outcome], behind: list[Outcome]) -> li
 async def compare(url: str, one: Behind, place: Path, era: Era) -> list[str]:
     """Makes the calls of a server on both ways, prints the count, and returns what differs."""
     outcomes: list[list[Outcome]] = []
-    for target, kind, prefix in ((one.direct, one.era, ""), (url, era, prefix_of(one.name))):
+    for target, kind, calls in ((one.direct, one.era, one.calls), (url, era, served(one))):
         reset(place / "files")
         person = Person()
         async with connect(target, kind, elicitation_callback=person.answer) as client:
-            outcomes.append(await make_calls(client, one.calls, person, prefix))
+            outcomes.append(await make_calls(client, calls, person))
     found = differences(one, *outcomes)
     errors = sum(outcome.is_error for outcome in outcomes[0])
     print(f"{'FAIL' if found else 'ok  '} {one.name}, client {era}: {len(one.calls)} calls, {errors} errors", flush=True)
