@@ -21,7 +21,7 @@ Call = tuple[str, dict[str, Any]]
 LIMIT_S = 60.0
 """Seconds after which a call counts as one that hangs."""
 
-TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*")
+TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*|\d+:\d\d:\d\d [AP]M")
 """The times in texts: two connections see a file at two times."""
 
 

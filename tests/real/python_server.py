@@ -33,6 +33,13 @@ class Person(BaseModel):
     friends: list[str] = []
 
 
+class Guest(BaseModel):
+    """The answer to a form, which has plain fields alone."""
+
+    name: str
+    age: int
+
+
 def add(a: int, b: int) -> int:
     """Adds."""
     return a + b
@@ -71,7 +78,7 @@ async def count(upto: int, ctx: Context) -> str:
 
 async def ask(ctx: Context) -> str:
     """Asks the person."""
-    answer: Any = await ctx.elicit("Who is it?", Person)
+    answer: Any = await ctx.elicit("Who is it?", Guest)
     if answer.action != "accept":
         return str(answer.action)
     return f"{answer.data.name} is {answer.data.age}"
