@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fastmcp import Client as FastMCPClient
+from fastmcp.client.transports import StdioTransport
 
 from tests.gateway.test_config import said_until_served, serve_config
 from tests.mcp.outside_clients import Node
@@ -55,12 +56,21 @@ class Gateway:
     url: str
     store: str
 
+    @property
+    def stdio(self) -> list[str]:
+        """The command that serves the same tools, with the same store, to the client that starts it."""
+        return serve_tools(self.store)
+
     def approve(self, text: str) -> None:
         """Decides as the text of a call says: by the command in it."""
         found = re.search(r"`toolwire (approvals approve \S+)`", text)
         assert found is not None, text
         command = [sys.executable, "-m", "toolwire", *found[1].split(), "--store", self.store]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+
+
+def serve_tools(store: str) -> list[str]:
+    return [sys.executable, "-m", "toolwire", "serve", "--tools", str(HERE / "tools_to_try.py"), "--store", store]
 
 
 @contextmanager
@@ -160,7 +170,11 @@ def check_seen(name: str, seen: Seen) -> None:
 
 
 def check_text(name: str, served: Gateway, amount: int, pay: Callable[[int], str]) -> None:
-    """A client without forms reads the id and the command. After the decision, the same call runs once."""
+    """A client without forms reads the id and the command. After the decision, the same call runs once.
+
+    Each call is in a session of its own. They belong together because one user starts the server over stdio; over HTTP
+    a client needs a token for that.
+    """
     waits = pay(amount)
     check(name, "reads the id and the command", "toolwire approvals approve a_" in waits, waits)
     served.approve(waits)
@@ -168,25 +182,26 @@ def check_text(name: str, served: Gateway, amount: int, pay: Callable[[int], str
     check(name, "a second equal call asks", "toolwire approvals approve a_" in (more := pay(amount)), more)
 
 
-def pay_by_sdk(url: str, era: Era, amount: int) -> str:
+def pay_by_sdk(served: Gateway, era: Era, amount: int) -> str:
     async def call() -> str:
-        async with connect(url, era) as client:
+        async with connect(served.stdio, era) as client:
             return (await make_call(client, "pay", {"amount": amount})).content[0]["text"]
 
     return asyncio.run(call())
 
 
-def pay_by_fastmcp(url: str, amount: int) -> str:
+def pay_by_fastmcp(served: Gateway, amount: int) -> str:
     async def call() -> str:
-        async with FastMCPClient(url) as client:
+        command, *arguments = served.stdio
+        async with FastMCPClient(StdioTransport(command, arguments, keep_alive=False)) as client:
             return text_of((await client.call_tool("pay", {"amount": amount}, raise_on_error=False)).content)
 
     return asyncio.run(call())
 
 
-def pay_by_inspector(node: Node, url: str, amount: int) -> str:
+def pay_by_inspector(node: Node, served: Gateway, amount: int) -> str:
     options = ("--method", "tools/call", "--tool-name", "pay", "--tool-arg", f"amount={amount}")
-    paid: Any = node.inspected(url, "--transport", "http", *options)
+    paid: Any = node.inspected(*served.stdio, *options)
     return text_of(paid["content"])
 
 
@@ -199,10 +214,10 @@ def main(folder: Path) -> None:
             check_seen(f"TypeScript SDK, {era}", by_typescript(node, modules, era, url))
         check_seen("FastMCP", asyncio.run(by_fastmcp(url)))
         check_seen("inspector", by_inspector(node, url))
-        check_text("SDK, legacy, no forms", served, 1, partial(pay_by_sdk, url, "legacy"))
-        check_text("SDK, auto, no forms", served, 2, partial(pay_by_sdk, url, "auto"))
-        check_text("FastMCP, no forms", served, 3, partial(pay_by_fastmcp, url))
-        check_text("inspector", served, 4, partial(pay_by_inspector, node, url))
+        check_text("SDK, legacy, no forms", served, 1, partial(pay_by_sdk, served, "legacy"))
+        check_text("SDK, auto, no forms", served, 2, partial(pay_by_sdk, served, "auto"))
+        check_text("FastMCP, no forms", served, 3, partial(pay_by_fastmcp, served))
+        check_text("inspector", served, 4, partial(pay_by_inspector, node, served))
     print(f"{len(WRONG)} promises broken")
     sys.exit(bool(WRONG))
 
