@@ -23,7 +23,12 @@ Call = tuple[str, dict[str, Any]]
 LIMIT_S = 60.0
 """Seconds after which a call counts as one that hangs."""
 
-TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*|\d+:\d\d:\d\d [AP]M")
+NOWHERE = Path(os.devnull).open("w")  # noqa: SIM115
+"""What servers log is not of interest here."""
+
+TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*|\d+:\d\d:\d\d [AP]M"
+)
 """The times in texts: two connections see a file at two times."""
 
 
@@ -42,14 +47,12 @@ class Outcome:
 @asynccontextmanager
 async def connect(server: str | list[str], era: Era = "auto", **options: Any) -> AsyncGenerator[Client]:
     """Connects to a URL, or starts a command."""
-    # What servers log is not of interest here.
-    with Path(os.devnull).open("w") as nowhere:
-        target: Any = server
-        if not isinstance(server, str):
-            parameters = StdioServerParameters(command=server[0], args=server[1:])
-            target = stdio_client(parameters, errlog=nowhere)
-        async with Client(target, mode=era, **options) as client:
-            yield client
+    target: Any = server
+    if not isinstance(server, str):
+        parameters = StdioServerParameters(command=server[0], args=server[1:])
+        target = stdio_client(parameters, errlog=NOWHERE)
+    async with Client(target, mode=era, **options) as client:
+        yield client
 
 
 class Person:
@@ -88,10 +91,10 @@ async def make_calls(client: Client, calls: Sequence[Call], person: Person) -> l
 
 
 async def make_call(client: Client, name: str, arguments: dict[str, Any]) -> Outcome:
-    progress: list[Any] = []
+    steps: list[Any] = []
 
-    async def hear(*step: Any) -> None:
-        progress.append(step)
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, total, message))
 
     try:
         result = await client.call_tool(name, arguments, progress_callback=hear)
@@ -100,7 +103,7 @@ async def make_call(client: Client, name: str, arguments: dict[str, Any]) -> Out
     # Neither the metadata nor the times belong to what a server says.
     content = [without_times(block.model_dump(mode="json", exclude={"meta"})) for block in result.content]
     structured = without_times(result.structured_content)
-    return Outcome(content=content, structured=structured, is_error=bool(result.is_error), progress=progress)
+    return Outcome(content=content, structured=structured, is_error=bool(result.is_error), progress=steps)
 
 
 def without_times(value: Any) -> Any:

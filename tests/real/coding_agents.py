@@ -102,8 +102,14 @@ def gemini(place: Place) -> Run:
         "mcpServers": {"toolwire": {"command": command, "args": arguments, "trust": True}},
     }
     place.write(".gemini/settings.json", json.dumps(settings))
-    variables = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": place.model_url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return Run(arguments=["gemini", "--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-p", PROMPT], variables=variables)
+    variables = {
+        "GEMINI_API_KEY": "none",
+        "GOOGLE_GEMINI_BASE_URL": place.model_url,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }
+    return Run(
+        arguments=["gemini", "--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-p", PROMPT], variables=variables
+    )
 
 
 AGENTS: dict[str, Callable[[Place], Run]] = {"codex": codex, "opencode": opencode, "gemini": gemini}

@@ -20,6 +20,7 @@ from typing import Any
 
 import anyio
 
+from tests.gateway.conftest import ERAS
 from tests.gateway.test_config import said_until_served, serve_config, written
 from tests.mcp.real_servers import AtUrl, Servers, arguments_for, at_url
 from tests.patience import PATIENCE_S
@@ -260,7 +261,9 @@ async def compare(url: str, one: Behind, place: Path, era: Era) -> list[str]:
             outcomes.append(await make_calls(client, calls, person))
     found = differences(one, *outcomes)
     errors = sum(outcome.is_error for outcome in outcomes[0])
-    print(f"{'FAIL' if found else 'ok  '} {one.name}, client {era}: {len(one.calls)} calls, {errors} errors", flush=True)
+    print(
+        f"{'FAIL' if found else 'ok  '} {one.name}, client {era}: {len(one.calls)} calls, {errors} errors", flush=True
+    )
     return found
 
 
@@ -274,7 +277,7 @@ def reset(files: Path) -> None:
 
 async def compare_all(url: str, behind: Sequence[Behind], place: Path) -> list[str]:
     await wait_for_tools(url, behind)
-    return [each for era in ("auto", "legacy") for one in behind for each in await compare(url, one, place, era)]
+    return [each for era in ERAS for one in behind for each in await compare(url, one, place, era)]
 
 
 def main(folder: Path) -> None:
