@@ -130,8 +130,8 @@ class Attempt:
         pay: dict[str, Any] = {"amount": 5, "record": str(self.paid)}
         add = Step(tool="add", arguments={"a": 19, "b": 23})
         self.talk = Talk(steps=[add, Step(tool="pay", arguments=pay)])
-        if name != "codex":
-            # These two show no forms. A person reads the text, and the model makes the call again.
+        if not name.startswith("codex"):
+            # The other two show no forms. A person reads the text, and the model makes the call again.
             self.talk.steps.append(Step(tool="pay", arguments=pay, before=self._approve))
 
     def _approve(self, text: str) -> None:
