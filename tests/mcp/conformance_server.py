@@ -1,8 +1,9 @@
 """The server that the conformance suites ask for: `python -m tests.mcp.conformance_server`. It prints its port.
 
-The tools are those of a `ToolServer`; the resources, prompts and completions are those of an SDK server behind it,
+The tools are those of a `ToolServer`; the resources, prompts and completions are those of SDK servers behind it,
 and so are the tools that answer with a request for the client's model or roots.
-Sampling within a call and log messages are no part of a `ToolServer`: their tools speak to the client through the SDK's own server.
+Sampling in the middle of a call and log messages are no part of a `ToolServer`: their tools speak to the client
+through the SDK's own server.
 """
 
 from __future__ import annotations
