@@ -56,6 +56,10 @@ users: [{name: local, user: {}}]
 """A cluster that is down: the server shows its configuration all the same, and its other calls fail."""
 
 
+Way = tuple[str | list[str], Era, Sequence[Call]]
+"""A server, the era of the client, and the calls by the names that the tools have there."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Behind:
     """A server, and what it is asked."""
@@ -254,7 +258,9 @@ def differences(one: Behind, direct: list[Outcome], behind: list[Outcome]) -> li
 async def compare(url: str, one: Behind, place: Path, era: Era) -> list[str]:
     """Makes the calls of a server on both ways, prints the count, and returns what differs."""
     outcomes: list[list[Outcome]] = []
-    for target, kind, calls in ((one.direct, one.era, one.calls), (url, era, served(one))):
+    direct: Way = (one.direct, one.era, one.calls)
+    behind: Way = (url, era, served(one))
+    for target, kind, calls in (direct, behind):
         reset(place / "files")
         person = Person()
         async with connect(target, kind, elicitation_callback=person.answer) as client:
