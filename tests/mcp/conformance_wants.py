@@ -28,7 +28,10 @@ WANTS: dict[str, dict[str, Any]] = {
 
 
 async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[types.Tool(name=name, input_schema={"type": "object"}) for name in WANTS])
+    # A check of the suite wants a description of each tool.
+    asks = "Asks the client."
+    tools = [types.Tool(name=name, description=asks, input_schema={"type": "object"}) for name in WANTS]
+    return types.ListToolsResult(tools=tools)
 
 
 async def call(context: Any, params: types.CallToolRequestParams) -> Any:
