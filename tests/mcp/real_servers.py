@@ -158,8 +158,10 @@ class AtUrl:
 @contextmanager
 def at_url(servers: Servers, kind: str) -> Generator[AtUrl]:
     server = AtUrl(servers, kind)
-    yield server
-    server.kill()
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 def until(condition: Callable[[], bool]) -> None:
