@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -43,8 +44,8 @@ class Load:
 class ServerProcess:
     """A server in a process of its own."""
 
-    def __init__(self, peer: str, tools: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.servers", peer, str(tools)]
+    def __init__(self, peer: str, tools: int, folder: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.servers", peer, str(tools), folder]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         told = self._process.stdout.readline().strip()
@@ -74,11 +75,13 @@ class ServerProcess:
 @contextmanager
 def serving(peer: str, tools: int) -> Generator[ServerProcess]:
     """Yields a server that accepts connections."""
-    server = ServerProcess(peer, tools)
-    try:
-        yield server
-    finally:
-        server.stop()
+    # On the disk of the working folder. The server ends by a signal, and cleans nothing up.
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        server = ServerProcess(peer, tools, folder)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 class Client:

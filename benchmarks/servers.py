@@ -1,14 +1,12 @@
 """The servers that `benchmarks.served` and `tests.soak.served` measure, each in a process of its own.
 
-Run: python -m benchmarks.servers PEER TOOLS. It prints the URL, and serves until SIGTERM.
+Run: python -m benchmarks.servers PEER TOOLS [FOLDER]. A store is in that folder. It prints the URL, and serves until SIGTERM.
 """
 
 from __future__ import annotations
 
 import socket
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from benchmarks.http_load import serving
@@ -40,7 +38,7 @@ def toolwire(tools: int) -> None:
 def toolwire_with_store(tools: int) -> None:
     """Serves the tools by a `ToolServer` with a store on the disk below the working folder."""
     specs = [ToolSpec.from_function(add, name=name) for name in _names(tools)]
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+    with Store.open(_store_url()) as store:
         ToolServer(specs, "bench", store=store).run_http("127.0.0.1", 0, on_start=_tell)
 
 
@@ -71,7 +69,7 @@ def gateway(_: int) -> None:
 
 def gateway_with_store(_: int) -> None:
     """The same with a store on the disk below the working folder."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+    with Store.open(_store_url()) as store:
         _gateway(_over_stdio(), store)
 
 
@@ -142,6 +140,11 @@ def _serve(app: Any) -> None:
         _tell(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
         config = uvicorn.Config(app, ws="none", log_level="warning", access_log=False, server_header=False)
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _store_url() -> str:
+    """Returns the URL of a store in the folder that whoever started this process deletes after it."""
+    return f"sqlite:///{sys.argv[3]}/runs.db"
 
 
 def _tell(url: str) -> None:
