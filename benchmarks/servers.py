@@ -1,6 +1,7 @@
 """The servers that `benchmarks.served` and `tests.soak.served` measure, each in a process of its own.
 
-Run: python -m benchmarks.servers PEER TOOLS [FOLDER]. A store is in that folder. It prints the URL, and serves until SIGTERM.
+Run: python -m benchmarks.servers PEER TOOLS [FOLDER]. A store is in that folder. It prints the URL, and serves until
+SIGTERM.
 """
 
 from __future__ import annotations
