@@ -7,7 +7,6 @@ and questions. The exit code is 1 if one differs.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -25,13 +24,11 @@ from tests.gateway.test_config import said_until_served, serve_config, written
 from tests.mcp.real_servers import AtUrl, Servers, arguments_for, at_url
 from tests.patience import PATIENCE_S
 from tests.real.calls import Call, Era, Outcome, Person, connect, make_calls
-from toolwire.vocabulary.failures import FAILURE_RULES
 
 HERE = Path(__file__).parent
 START_S = 60.0
 """Seconds in which all servers have to be there: some of them start slowly on a busy machine."""
 
-HINT = FAILURE_RULES["tool_error"].hint
 
 PYTHON_CALLS: tuple[Call, ...] = (
     ("add", {"a": 1, "b": 2}),
@@ -227,24 +224,10 @@ async def wait_for_tools(url: str, behind: Sequence[Behind]) -> None:
     assert not wanted, f"the gateway does not serve {sorted(wanted)}"
 
 
-def through_gateway(direct: Outcome) -> Outcome:
-    """Returns what a client of the gateway gets for the outcome of a direct connection.
-
-    A text of a failed call has one more line, which says what to do. A result without content has its data as a text.
-    """
-    content = direct.content
-    if direct.is_error:
-        content = [{**content[0], "text": f"{content[0]['text']}\n{HINT}"}, *content[1:]]
-    elif not content:
-        text = "" if direct.structured is None else json.dumps(direct.structured)
-        content = [{"type": "text", "text": text, "annotations": None}]
-    return replace(direct, content=content)
-
-
 def differs(direct: Outcome, behind: Outcome) -> bool:
     """True if the gateway changed the outcome. Of progress that comes in quick steps, the last step always passes."""
     steps = set(behind.progress) <= set(direct.progress) and behind.progress[-1:] == direct.progress[-1:]
-    return not steps or replace(behind, progress=direct.progress) != through_gateway(direct)
+    return not steps or replace(behind, progress=direct.progress) != direct
 
 
 def differences(one: Behind, direct: list[Outcome], behind: list[Outcome]) -> list[str]:

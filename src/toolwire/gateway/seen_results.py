@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock
@@ -25,6 +26,14 @@ def seen_result(name: str, result: ToolResult) -> ToolResult:
     _LOG.warning("the result of %r: hidden characters were removed", name)
     metadata = {**result.metadata, "mcp": meta} if meta else result.metadata
     return ToolResult(result.success, data, error, metadata, content=blocks, failure=result.failure, call=result.call)
+
+
+def own_words(result: ToolResult) -> ToolResult:
+    """Returns a failed result with the error of its server alone, without a hint for models that toolwire prompts."""
+    failure = result.failure
+    if failure is None or failure.kind != "tool_error":
+        return result
+    return replace(result, failure=replace(failure, hint=""))
 
 
 def seen_value(value: Any) -> Any:

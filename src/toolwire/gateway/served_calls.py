@@ -25,7 +25,7 @@ from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.held_calls import Answer as HeldAnswer
 from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
-from toolwire.gateway.seen_results import seen_result
+from toolwire.gateway.seen_results import own_words, seen_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.values.call_results import sendable_result, served_output_schema
@@ -271,7 +271,10 @@ class ServedCalls:
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
         schema = None if tool is None else served_output_schema(tool)
-        return sendable_result(call.name, result, schema, version=context.protocol_version)
+        sent = sendable_result(call.name, result, schema, version=context.protocol_version)
+        # A server behind may answer without content, and then there is no text for a model either.
+        is_empty = result.success and not result.blocks and tool is not None and tool.asker
+        return sent.model_copy(update={"content": []}) if is_empty else sent
 
     async def _turn(
         self, client: Client, session: Session, call: ToolCall, asking: Asking, closed: set[str], claim: CallClaim
@@ -392,8 +395,10 @@ def run_of_state(state: str | None) -> str:
 
 
 def _seen(session: Session, name: str, answer: HeldAnswer) -> HeldAnswer:
-    is_outside = isinstance(answer, ToolResult) and _is_outside(session, name)
-    return seen_result(name, answer) if is_outside and isinstance(answer, ToolResult) else answer
+    entry = session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if not isinstance(answer, ToolResult) or entry is None or not entry.tool.is_outside:
+        return answer
+    return seen_result(name, own_words(answer) if entry.tool.asker else answer)
 
 
 def _reports_progress(client: Client, call: ToolCall) -> bool:
@@ -450,11 +455,6 @@ def _may_be_held(context: Context, tool: Tool | None) -> bool:
     can = context.session.client_capabilities
     is_able = can is not None and any(one is not None for one in (can.elicitation, can.sampling, can.roots))
     return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and is_modern(context)
-
-
-def _is_outside(session: Session, name: str) -> bool:
-    entry = session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return entry is not None and entry.tool.is_outside
 
 
 def is_modern(context: Context) -> bool:

@@ -159,7 +159,9 @@ class ToolResult:
 
     @property
     def _failure_text(self) -> str:
-        return "" if self.failure is None else f"{self.error}\n{self.failure.hint}"
+        if self.failure is None:
+            return ""
+        return f"{self.error}\n{self.failure.hint}" if self.failure.hint else f"{self.error}"
 
     @property
     def structured_content(self) -> dict[str, Any] | None:
