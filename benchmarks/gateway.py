@@ -53,13 +53,14 @@ async def _open_sessions(server: ServerProcess, number: int) -> None:
 
 
 def idle() -> None:
-    """Prints what sessions without a request hold."""
-    with serving("toolwire-sessions", 1) as server:
-        asyncio.run(_open_sessions(server, 50))
-        before = server.resident_mb
-        asyncio.run(_open_sessions(server, IDLE_SESSIONS))
-        held = server.resident_mb - before
-    print(f"  {IDLE_SESSIONS:,} idle sessions hold {held:.0f} MB, at most {IDLE_MB:g}", flush=True)
+    """Prints what sessions without a request hold, here and in the bare SDK."""
+    for peer, limit in (("toolwire-sessions", f", at most {IDLE_MB:g}"), ("sdk", "")):
+        with serving(peer, 1) as server:
+            asyncio.run(_open_sessions(server, 50))
+            before = server.resident_mb
+            asyncio.run(_open_sessions(server, IDLE_SESSIONS))
+            held = server.resident_mb - before
+        print(f"  {IDLE_SESSIONS:,} idle sessions of {peer} hold {held:.0f} MB{limit}", flush=True)
 
 
 def first_list() -> None:
