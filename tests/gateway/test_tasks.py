@@ -175,7 +175,7 @@ async def test_a_long_call_becomes_a_task_that_tells_how_far_it_is(tools: Tools,
         tools.goes_on.set()
         ended = await caller.ended(made["taskId"])
     assert (ended["resultType"], ended["status"], text_of(ended)) == ("complete", "completed", "done")
-    assert ended["createdAt"] <= ended["lastUpdatedAt"]
+    assert made["createdAt"] == said["createdAt"] == ended["createdAt"] <= ended["lastUpdatedAt"]
     assert isinstance(ended["ttlMs"], int)
     assert isinstance(ended["pollIntervalMs"], int)
 

@@ -199,7 +199,8 @@ class _Entry:
         headers = {header: f"${{{name}}}" for header, name in self._table_of_texts(entry, "env_http_headers").items()}
         if "bearer_token_env_var" in entry:
             headers["Authorization"] = f"Bearer ${{{entry.pop('bearer_token_env_var')}}}"
-        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars")}
+        # Codex passes those on that are there.
+        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars") if name in os.environ}
         for key, more in (("headers", headers), ("env", variables)):
             if more:
                 entry[key] = {**self._table(key, entry.get(key) or {}), **more}

@@ -54,7 +54,8 @@ def content_of(file: str | Path, where: str) -> object:
         ConfigurationError: It cannot be read, or a table of it has one key twice.
     """
     try:
-        text = Path(file).read_text("utf-8")
+        # Editors of Windows write a mark at the beginning.
+        text = Path(file).read_text("utf-8").removeprefix("\ufeff")
         return tomllib.loads(text) if str(file).endswith(".toml") else _read_json(text)
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} cannot be read: {error}") from error

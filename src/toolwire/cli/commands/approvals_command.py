@@ -263,6 +263,7 @@ def _decide(
     if taken.remember is not None:
         output.result(f"remembered: {_rule_text(taken.remember)}")
     output.say(f"Continue the run: toolwire run --resume {request.run_id} --tools ...")
+    output.say("A client of `toolwire serve` continues it with the same call, or with its task.")
 
 
 def _complete_decision(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:

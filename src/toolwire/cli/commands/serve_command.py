@@ -88,6 +88,7 @@ on record, and only the client can ask.
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
+_HOST = "127.0.0.1"
 _AllowHostOption = Annotated[
     list[str] | None,
     typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
@@ -116,7 +117,7 @@ def serve(
     http: Annotated[
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")] = _HOST,
     allow_host: _AllowHostOption = None,
     token_env: _TokenOption = None,
     stateless: _StatelessOption = False,
@@ -137,8 +138,9 @@ def serve(
         raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
-    if stateless and http is None:
-        raise Stop(ExitCode.WRONG_USAGE, "--stateless is for --http", hint="Give --http PORT, or leave it out.")
+    for option, is_given in (("--stateless", stateless), ("--allow-host", allow_host), ("--host", host != _HOST)):
+        if is_given and http is None:
+            raise Stop(ExitCode.WRONG_USAGE, f"{option} is for --http", hint="Give --http PORT, or leave it out.")
     watch = ConfigWatch(output)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)

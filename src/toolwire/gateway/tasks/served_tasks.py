@@ -110,13 +110,15 @@ class ServedTasks:
             held = HeldCall(run_id)
             self._begin(held, self._calls.run_task(context, client, call, params, held, key))
         answer = await held.next_answer(self._task_s)
-        while answer is None and not await anyio.to_thread.run_sync(self._is_recorded, held.run_id):
+        run = None
+        while answer is None and (run := await anyio.to_thread.run_sync(self._recorded, held.run_id)) is None:
             answer = await held.next_answer(RECORDED_POLL_S)
-        if answer is None:
+        if answer is None and run is not None:
             held.leave()
-            return self._created(held.run_id, client.caller)
+            return self._created(run, client.caller)
         if isinstance(answer, Suspended):
-            return self._created(answer.run_id, client.caller)
+            return self._created(await anyio.to_thread.run_sync(self._store.run, answer.run_id), client.caller)
+        assert answer is not None
         return self._calls.mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
 
     def _begin(self, held: HeldCall, work: Coroutine[Any, Any, HeldAnswer]) -> None:
@@ -130,12 +132,11 @@ class ServedTasks:
         self._work[held.run_id] = held
         self._calls.held.start(held, run())
 
-    def _is_recorded(self, run_id: str) -> bool:
+    def _recorded(self, run_id: str) -> RunInfo | None:
         try:
-            self._store.run(run_id)
+            return self._store.run(run_id)
         except DecisionRefused:
-            return False
-        return True
+            return None
 
     # -- requests about a task --------------------------------------------------------------------------------------
 
@@ -251,9 +252,10 @@ class ServedTasks:
         except DecisionRefused as refused:
             raise _unknown_task() from refused
 
-    def _created(self, run_id: str, caller: Caller) -> dict[str, Any]:
-        now = datetime.now(UTC).timestamp()
-        return {"resultType": "task", "taskId": self._task_id(run_id, caller), "status": "working", **_spans(now, now)}
+    def _created(self, run: RunInfo, caller: Caller) -> dict[str, Any]:
+        """Returns the answer to a call that has become a task. What it waits for is told by the first look at it."""
+        task_id = self._task_id(run.run_id, caller)
+        return {"resultType": "task", "taskId": task_id, "status": "working", **_times(run, POLL_S)}
 
     def _task_id(self, run_id: str, caller: Caller) -> str:
         """Returns the id of a run's task. It proves that this caller was given it, in each process with the store."""
@@ -291,11 +293,7 @@ def _read(answer_type: Any, given: Any) -> Any:
 
 
 def _times(run: RunInfo, poll_s: float) -> dict[str, Any]:
-    return _spans(run.created_at, run.updated_at, poll_s)
-
-
-def _spans(created: float, updated: float, poll_s: float = POLL_S) -> dict[str, Any]:
-    moments = {"createdAt": created, "lastUpdatedAt": updated}
+    moments = {"createdAt": run.created_at, "lastUpdatedAt": run.updated_at}
     told: dict[str, Any] = {
         name: datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for name, moment in moments.items()
