@@ -48,6 +48,8 @@ def test_json_with_comments_and_the_keys_of_vs_code_and_windsurf_are_read(tmp_pa
     assert list(found) == ["My_Notes", "far"]
     assert found["My_Notes"].entry["args"] == ["notes", "// no comment", "/* nor this */", ",}"]
     assert found["far"].client.login_command == f"toolwire mcp login far --config {tmp_path / 'mcp.json'}"
+    # Editors of Windows begin a file with a mark.
+    assert list(read(tmp_path / "mcp.json", f"\ufeff{COMMENTED}")) == ["My_Notes", "far"]
     settings = '{"editor.fontSize": 12, "mcp": {"servers": {"a": {"command": "npx"}}}}'
     assert list(read(tmp_path / "settings.json", settings)) == ["a"]
 
@@ -55,6 +57,8 @@ def test_json_with_comments_and_the_keys_of_vs_code_and_windsurf_are_read(tmp_pa
 def test_the_tables_of_codex_are_read(tmp_path: Path) -> None:
     found = read(tmp_path / "config.toml", CODEX, {"HOME_TOKEN": "h", "FAR_TOKEN": "f"})
     near = found["near"]
+    # A server whose variable is not there has no problem either.
+    assert "near" in read(tmp_path / "config.toml", CODEX, {"FAR_TOKEN": "f"})
     assert (near.client.connect_s, near.enabled, near.disabled) == (20, ("read_*",), ("read_all",))
     # A server with a token of its own has no login.
     endpoint = found["far"].client._endpoint  # pyright: ignore[reportPrivateUsage]

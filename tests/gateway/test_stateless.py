@@ -148,8 +148,7 @@ def test_the_command_says_what_to_add(tmp_path: Path, monkeypatch: pytest.Monkey
     refused = run_here("serve", "--tools", TOOLS, "--http", "0", "--stateless")
     assert refused.code == 2
     assert "--token-env, or profiles in the file" in refused.stderr
-    refused = run_here("serve", "--tools", TOOLS, "--stateless")
-    assert (refused.code, refused.stderr) == (
-        2,
-        "toolwire: --stateless is for --http\nGive --http PORT, or leave it out.\n",
-    )
+    for options in (["--stateless"], ["--host", "0.0.0.0"], ["--allow-host", "tools.example.com"]):
+        refused = run_here("serve", "--tools", TOOLS, *options)
+        said = f"toolwire: {options[0]} is for --http\nGive --http PORT, or leave it out.\n"
+        assert (refused.code, refused.stderr) == (2, said)

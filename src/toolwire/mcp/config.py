@@ -200,7 +200,7 @@ class _Entry:
         if "bearer_token_env_var" in entry:
             headers["Authorization"] = f"Bearer ${{{entry.pop('bearer_token_env_var')}}}"
         # Codex passes those on that are there.
-        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars") if name in os.environ}
+        variables = {name: f"${{{name}}}" for name in self._texts(entry, "env_vars") if name in self._environ}
         for key, more in (("headers", headers), ("env", variables)):
             if more:
                 entry[key] = {**self._table(key, entry.get(key) or {}), **more}
