@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,9 @@ def test_the_lines_for_a_client_name_this_command_or_its_port(client: str, tmp_p
     file = tmp_path / ("lines.toml" if client == "codex" else "lines.json")
     printed = run_here("serve", "--tools", str(tools), "--store", "none", "--print-config", client)
     server = read(file, printed.stdout)["my_tools"]
-    assert server.entry["command"] == "toolwire"
-    assert server.entry["args"] == ["serve", "--tools", str(tools), "--store", "none"]
+    # The interpreter that has toolwire, because a client may have another PATH.
+    assert server.entry["command"] == sys.executable
+    assert server.entry["args"] == ["-m", "toolwire", "serve", "--tools", str(tools), "--store", "none"]
     port = ("--http", "8000", "--token-env", "KEY")
     printed = run_here("serve", "--tools", str(tools), *port, "--print-config", client)
     assert "http://127.0.0.1:8000/mcp" in printed.stdout

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp import Client
 from tests.gateway.conftest import Era
 from toolwire import MCPClient, ToolRegistry, ToolServer
-from toolwire.vocabulary.texts.invisible import seen_text
+from toolwire.vocabulary.texts.invisible import remove_hidden
 
 HIDDEN = "\U000e0041\u202e\u200b\x07\x85\u2066\ufeff"
 KEPT = "a\tb\r\nc \u2764\ufe0f \U0001f469\u200d\U0001f4bb \u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \ue000"
@@ -156,8 +156,8 @@ async def test_our_own_tools_words_are_left_alone(era: Era) -> None:
 
 
 def test_visible_words_stay() -> None:
-    assert seen_text(KEPT) == KEPT
-    assert seen_text(f"{HIDDEN}a{HIDDEN}") == "a"
+    assert remove_hidden(KEPT) == KEPT
+    assert remove_hidden(f"{HIDDEN}a{HIDDEN}") == "a"
 
 
 async def test_a_result_names_the_gateway_as_its_server() -> None:

@@ -146,8 +146,9 @@ class _OutputHandler(logging.Handler):
         self.setFormatter(logging.Formatter(form))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the record to standard error."""
-        self._output.say(self.format(record).rstrip("\n"))
+        """Writes the record to standard error. One of an MCP server's own log names the server."""
+        text, server = self.format(record).rstrip("\n"), record.name.partition("toolwire.mcp.")[2]
+        self._output.say(f"{server}: {text}" if server and repr(server) not in text else text)
 
 
 def _show_warnings(output: Output) -> None:

@@ -162,6 +162,6 @@ def _log_failure(task: asyncio.Task[Answer]) -> None:
         _LOG.warning("the work on a task ended with an error: %s", error)
 
 
-def held_id(state: str | None) -> str | None:
+def id_of_held(state: str | None) -> str | None:
     """Returns the id of the held call that a state names; None for any other state. The SDK has checked the seal."""
     return None if state is None else json.loads(state).get("held")

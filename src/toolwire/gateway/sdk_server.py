@@ -31,7 +31,7 @@ from toolwire.definition.tool import Tool
 from toolwire.gateway.caller_bus import CallerBus
 from toolwire.gateway.client_line import LEVEL_KEY
 from toolwire.gateway.clients import Clients, connection_of
-from toolwire.gateway.seen_results import seen_value
+from toolwire.gateway.hidden_characters import remove_hidden_in_value
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S, STREAMS, ServerLimits
@@ -46,13 +46,13 @@ from toolwire.mcp.values.call_results import (
     FAILURE_META,
     has_structured_content,
     is_object,
-    served_output_schema,
+    output_schema_for_clients,
     without_own_meta,
 )
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.texts.invisible import seen_text
+from toolwire.vocabulary.texts.invisible import remove_hidden
 from toolwire.vocabulary.texts.lone_surrogates import encodable
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def _listing_of(served: str, tool: Tool, version: str) -> types.Tool | None:
         texts |= {"title": original.title, "description": original.description or None}
         texts |= {"input_schema": original.input_without(bound), "output_schema": original.output_schema}
     # Structured content of the handshake protocols is always an object.
-    output_schema = texts.get("output_schema", served_output_schema(tool))
+    output_schema = texts.get("output_schema", output_schema_for_clients(tool))
     is_known = version in MODERN_PROTOCOL_VERSIONS or is_object(output_schema)
     texts["output_schema"] = output_schema if is_known and has_structured_content(version) else None
     listed = value.model_copy(update=texts)
@@ -316,8 +316,8 @@ def _seen_listing(listed: types.Tool, name: str) -> types.Tool:
     out. A warning says so.
     """
     hints = None if listed.annotations is None else listed.annotations.model_dump(by_alias=True, exclude_none=True)
-    icons = [icon for icon in listed.icons or () if seen_text(icon.src) == icon.src]
-    seen_hints, meta = seen_value(hints), seen_value(listed.meta)
+    icons = [icon for icon in listed.icons or () if remove_hidden(icon.src) == icon.src]
+    seen_hints, meta = remove_hidden_in_value(hints), remove_hidden_in_value(listed.meta)
     if (seen_hints, meta, icons) == (hints, listed.meta, listed.icons or []):
         return listed
     _LOG.warning("the tool %r: hidden characters were removed from its hints, icons or meta", name)

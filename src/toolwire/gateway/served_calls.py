@@ -24,11 +24,11 @@ from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.held_calls import Answer as HeldAnswer
-from toolwire.gateway.held_calls import HeldCall, HeldCalls, held_id
-from toolwire.gateway.seen_results import own_words, seen_result
+from toolwire.gateway.held_calls import HeldCall, HeldCalls, id_of_held
+from toolwire.gateway.hidden_characters import own_words, remove_hidden_in_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
-from toolwire.mcp.values.call_results import sendable_result, served_output_schema
+from toolwire.mcp.values.call_results import output_schema_for_clients, sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.session import Session
 from toolwire.session.turn import Suspended, Turn
@@ -81,8 +81,8 @@ class ServedCalls:
         Raises:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
-        client, call = await self.called(context, params)
-        if (held := held_id(params.request_state)) is not None:
+        client, call = await self.read_call(context, params)
+        if (held := id_of_held(params.request_state)) is not None:
             answer = await self.held.go_on(held, params.input_responses)
         elif _may_be_held(context, client.find(call.name)):
             waiting = HeldCall()
@@ -93,7 +93,7 @@ class ServedCalls:
         assert not isinstance(answer, Suspended)
         return self.mcp_result(context, client, call, answer) if isinstance(answer, ToolResult) else answer
 
-    async def called(self, context: Context, params: types.CallToolRequestParams) -> tuple[Client, ToolCall]:
+    async def read_call(self, context: Context, params: types.CallToolRequestParams) -> tuple[Client, ToolCall]:
         """Returns the client of a request, and its call by the name in the registry.
 
         Raises:
@@ -155,7 +155,7 @@ class ServedCalls:
             async with self._hearing(context, client, held):
                 events = _telling_progress(context, held) if _reports_progress(client, call) else None
                 asking = Asking(params, events, is_asked=can_ask and can_be_asked(context), task_key=task_key)
-                return _seen(session, call.name, await self._answer(context, client, session, call, asking))
+                return _for_client(session, call.name, await self._answer(context, client, session, call, asking))
         except SlotRefused as refused:
             return refused.result
 
@@ -171,7 +171,7 @@ class ServedCalls:
         except DecisionRefused as refused:
             raise _invalid_state(refused) from refused
         name = turn.reply.calls[0].name
-        return _seen(client.session, name, turn.results[0]) if turn.suspended is None else turn.suspended
+        return _for_client(client.session, name, turn.results[0]) if turn.suspended is None else turn.suspended
 
     @asynccontextmanager
     async def _hearing(self, context: Context, client: Client, held: HeldCall | None) -> AsyncGenerator[None]:
@@ -231,7 +231,7 @@ class ServedCalls:
         if turn.suspended is None:
             return turn.results[0]
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        # Questions of a quick call are asked at once. Who decides on one may be away.
+        # A quick call asks its questions at once. A decision makes a task of it: the person may be away.
         may_ask = not asking.task_key or all(request.kind == "question" for request in pending)
         if is_modern(context) and is_asked and may_ask:
             asked = [request for request in pending if request.id not in closed]
@@ -270,7 +270,7 @@ class ServedCalls:
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-        schema = None if tool is None else served_output_schema(tool)
+        schema = None if tool is None else output_schema_for_clients(tool)
         sent = sendable_result(call.name, result, schema, version=context.protocol_version)
         # A server behind may answer without content, and then there is no text for a model either.
         is_empty = result.success and not result.blocks and tool is not None and tool.asker
@@ -394,11 +394,11 @@ def run_of_state(state: str | None) -> str:
     return str(json.loads(state or "{}")["run"])
 
 
-def _seen(session: Session, name: str, answer: HeldAnswer) -> HeldAnswer:
+def _for_client(session: Session, name: str, answer: HeldAnswer) -> HeldAnswer:
     entry = session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if not isinstance(answer, ToolResult) or entry is None or not entry.tool.is_outside:
         return answer
-    return seen_result(name, own_words(answer) if entry.tool.asker else answer)
+    return remove_hidden_in_result(name, own_words(answer) if entry.tool.asker else answer)
 
 
 def _reports_progress(client: Client, call: ToolCall) -> bool:

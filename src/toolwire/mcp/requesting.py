@@ -73,7 +73,7 @@ class Requesting:
             return read(_too_many(self._name, self._limits.call_limit))
         self._under_way += 1
         try:
-            kept = AwaitedTask.kept_by(context)
+            kept = AwaitedTask.read_kept(context)
             if kept is not None:
                 return read(await self._await_task(kept, context, listener))
             round_trip = round_trip_of(context, self._log)

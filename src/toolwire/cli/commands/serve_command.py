@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -192,7 +193,8 @@ def _print_config(context: typer.Context, client: Client, output: Output) -> typ
         url = f"http://{given['host']}:{given['http']}/mcp"
         served = ServedAt(name=name, url=url, token_variable=given["token_env"])
     else:
-        served = ServedAt(name=name, command=["toolwire", "serve", *_options(context)])
+        # A client may have another PATH than this terminal.
+        served = ServedAt(name=name, command=[sys.executable, "-m", "toolwire", "serve", *_options(context)])
     output.say(f"These lines go into {client_file(client)}:")
     output.result(client_config(client, served))
     return typer.Exit()

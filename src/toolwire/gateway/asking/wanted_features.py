@@ -10,7 +10,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST, ClientCapabilities
 from pydantic import ValidationError
 
 from toolwire.gateway.asking.elicitation import SendToClient
-from toolwire.mcp.asked.client_features import CLIENT_ERROR, given_type_of, wanted_of
+from toolwire.mcp.asked.client_features import CLIENT_ERROR, answer_type_of, read_wanted
 from toolwire.mcp.values.features import ROOTS
 from toolwire.vocabulary.results import ToolResult
 
@@ -25,16 +25,16 @@ async def send_wanted(
     if "tools" in arguments:
         return _failure(INVALID_PARAMS, "sampling with tools is not passed on")
     try:
-        wanted = wanted_of(method, arguments)
+        wanted = read_wanted(method, arguments)
     except ValidationError:
         return _failure(INVALID_PARAMS, f"the request for {feature} does not fit the protocol")
     try:
-        given = await send(wanted, given_type_of(method))
+        given = await send(wanted, answer_type_of(method))
     except MCPError as error:
         return _failure(error.error.code, f"the client refused: {error.error.message}")
     except ValidationError:
         given = None
-    if not isinstance(given, given_type_of(method)):
+    if not isinstance(given, answer_type_of(method)):
         return _failure(INVALID_REQUEST, "the client's answer does not fit the protocol")
     return ToolResult(True, given.model_dump(by_alias=True, mode="json", exclude_none=True))
 

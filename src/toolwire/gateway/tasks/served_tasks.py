@@ -27,7 +27,7 @@ from starlette.requests import Request
 from toolwire.gateway.asking.elicitation import can_be_asked, decision_of, shown_form
 from toolwire.gateway.clients import Client, Clients
 from toolwire.gateway.held_calls import Answer as HeldAnswer
-from toolwire.gateway.held_calls import HeldCall, held_id
+from toolwire.gateway.held_calls import HeldCall, id_of_held
 from toolwire.gateway.served_calls import (
     Answer,
     ServedCalls,
@@ -37,7 +37,7 @@ from toolwire.gateway.served_calls import (
     run_of_state,
 )
 from toolwire.gateway.slots import SlotRefused
-from toolwire.mcp.asked.client_features import given_type_of
+from toolwire.mcp.asked.client_features import answer_type_of
 from toolwire.mcp.values.task_values import (
     CANCEL,
     GET,
@@ -97,11 +97,11 @@ class ServedTasks:
         """
         if not _takes_tasks(context):
             return await self._calls.call(context, params)
-        client, call = await self._calls.called(context, params)
-        held = self._calls.held.find(held_id(params.request_state))
+        client, call = await self._calls.read_call(context, params)
+        held = self._calls.held.find(id_of_held(params.request_state))
         if held is not None:
             held.give(params.input_responses)
-        elif held_id(params.request_state) is not None:
+        elif id_of_held(params.request_state) is not None:
             return await self._calls.call(context, params)
         else:
             key = secrets.token_hex(16)
@@ -111,7 +111,7 @@ class ServedTasks:
             self._begin(held, self._calls.run_task(context, client, call, params, held, key))
         answer = await held.next_answer(self._task_s)
         run = None
-        while answer is None and (run := await anyio.to_thread.run_sync(self._recorded, held.run_id)) is None:
+        while answer is None and (run := await anyio.to_thread.run_sync(self._find_run, held.run_id)) is None:
             answer = await held.next_answer(RECORDED_POLL_S)
         if answer is None and run is not None:
             held.leave()
@@ -132,7 +132,7 @@ class ServedTasks:
         self._work[held.run_id] = held
         self._calls.held.start(held, run())
 
-    def _recorded(self, run_id: str) -> RunInfo | None:
+    def _find_run(self, run_id: str) -> RunInfo | None:
         try:
             return self._store.run(run_id)
         except DecisionRefused:
@@ -281,7 +281,7 @@ def _as_json(requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
 
 
 def _answer_to(wanted: types.InputRequest, given: Any) -> Any:
-    answer_type = types.ElicitResult if isinstance(wanted, types.ElicitRequest) else given_type_of(wanted.method)
+    answer_type = types.ElicitResult if isinstance(wanted, types.ElicitRequest) else answer_type_of(wanted.method)
     return _read(answer_type, given)
 
 

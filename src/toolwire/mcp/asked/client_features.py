@@ -32,7 +32,7 @@ Wanted = CreateMessageRequest | ListRootsRequest
 Given = CreateMessageResult | ListRootsResult
 
 
-def wanted_of(method: str, arguments: Mapping[str, Any]) -> Wanted:
+def read_wanted(method: str, arguments: Mapping[str, Any]) -> Wanted:
     """Returns the request for the client."""
     if method == ROOTS:
         return ListRootsRequest()
@@ -51,18 +51,18 @@ def method_of(given: Given) -> str:
     return ROOTS if isinstance(given, ListRootsResult) else SAMPLE
 
 
-def given_type_of(method: str) -> type[Given]:
+def answer_type_of(method: str) -> type[Given]:
     """Returns the type of the client's answer."""
     return ListRootsResult if method == ROOTS else CreateMessageResult
 
 
-def given_of(method: str, result: ToolResult) -> Given | ErrorData:
+def read_given(method: str, result: ToolResult) -> Given | ErrorData:
     """Returns the answer of the client as the server reads it, or the error of the protocol."""
     if not result.success:
         code = result.metadata.get(CLIENT_ERROR, INVALID_REQUEST)
         return ErrorData(code=code, message=result.error or "")
     try:
-        return given_type_of(method).model_validate(result.data)
+        return answer_type_of(method).model_validate(result.data)
     except ValidationError:
         return ErrorData(code=INVALID_PARAMS, message="the client's answer does not fit the protocol")
 
@@ -76,4 +76,4 @@ async def pass_on(listener: Listener, server: str, wanted: Wanted, number: int) 
         return ErrorData(code=INVALID_REQUEST, message=f"the server asked {QUESTIONS} times in this call already")
     method, arguments = call_of(wanted)
     result = await asyncio.wrap_future(listener.pass_on(ToolCall(f"{server}/{method}", visible_value(arguments))))
-    return given_of(method, result)
+    return read_given(method, result)

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
-from toolwire.mcp.asked.client_features import Given, given_type_of, method_of
+from toolwire.mcp.asked.client_features import Given, answer_type_of, method_of
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
@@ -175,7 +175,7 @@ def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
     declined = dict.fromkeys(kept["declined"], BY_TOOLWIRE)
     # An older version of toolwire kept no number.
     asked = kept.get("questions", len(declined) + len(answers))
-    given = {key: given_type_of(method).model_validate(one) for key, (method, one) in kept.get("given", {}).items()}
+    given = {key: answer_type_of(method).model_validate(one) for key, (method, one) in kept.get("given", {}).items()}
     responses = {**declined, **answers, **given}
     return RoundTrip(number=kept["leg"], responses=responses, state=kept["state"], questions=asked)
 

@@ -65,7 +65,7 @@ class AwaitedTask:
     """Answers that the server does not have yet."""
 
     @classmethod
-    def kept_by(cls, context: CallContext | None) -> AwaitedTask | None:
+    def read_kept(cls, context: CallContext | None) -> AwaitedTask | None:
         """Returns the task with which this pass of a call goes on; None if it has none."""
         kept = cast("Mapping[str, Any] | None", None if context is None else context.state)
         if context is None or kept is None or _TASK not in kept:
@@ -109,6 +109,9 @@ async def await_task(
                 task = ended
                 await _answer(task, send)
             elif ended is not None:
+                if isinstance(ended, ToolResult) and said.get("status") == "input_required":
+                    # The call is given up, and the server's task with it.
+                    await _cancel(task, send)
                 return ended
             await anyio.sleep(_pause_s(said))
     except anyio.get_cancelled_exc_class():

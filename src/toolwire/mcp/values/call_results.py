@@ -91,7 +91,7 @@ _TEXT = {"type": "string"}
 
 
 @once_per_schema
-def served_output_schema(tool: Tool) -> dict[str, Any] | None:
+def output_schema_for_clients(tool: Tool) -> dict[str, Any] | None:
     """Returns the output schema that clients see, for protocols that have one. A function that returns a text has none.
 
     Its text would be sent twice: once for clients that read structured content, and once for all others.

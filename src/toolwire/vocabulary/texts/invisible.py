@@ -47,7 +47,7 @@ _HIDDEN = re.compile(
 """Controls without tab and line ends, characters of direction, those without width, and tags."""
 
 
-def seen_text(text: str) -> str:
+def remove_hidden(text: str) -> str:
     """Returns the text of a result without its hidden characters.
 
     It leaves out less than `visible_text`, because results have words of people: the characters that choose the form

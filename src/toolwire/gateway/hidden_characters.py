@@ -9,18 +9,22 @@ from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.texts.invisible import seen_text
+from toolwire.vocabulary.texts.invisible import remove_hidden
 
 _LOG = logging.getLogger("toolwire.gateway")
 
 
-def seen_result(name: str, result: ToolResult) -> ToolResult:
+def remove_hidden_in_result(name: str, result: ToolResult) -> ToolResult:
     """Returns the result of an outside tool without hidden characters. A warning says so if it had any.
 
     A block whose URI has some becomes a text, because another URI would lead elsewhere.
     """
-    blocks = [_seen_block(block) for block in result.blocks]
-    data, error, meta = seen_value(result.data), seen_value(result.error), seen_value(result.metadata.get("mcp"))
+    blocks = [_remove_hidden_in_block(block) for block in result.blocks]
+    data, error, meta = (
+        remove_hidden_in_value(result.data),
+        remove_hidden_in_value(result.error),
+        remove_hidden_in_value(result.metadata.get("mcp")),
+    )
     if (blocks, data, error, meta) == ([*result.blocks], result.data, result.error, result.metadata.get("mcp")):
         return result
     _LOG.warning("the result of %r: hidden characters were removed", name)
@@ -36,19 +40,22 @@ def own_words(result: ToolResult) -> ToolResult:
     return replace(result, failure=replace(failure, hint=""))
 
 
-def seen_value(value: Any) -> Any:
+def remove_hidden_in_value(value: Any) -> Any:
     """Returns a value of JSON whose texts have no hidden characters."""
     if isinstance(value, str):
-        return seen_text(value)
+        return remove_hidden(value)
     if type(value) is dict:
-        return {seen_value(key): seen_value(item) for key, item in cast("dict[Any, Any]", value).items()}
-    return [seen_value(item) for item in cast("list[Any]", value)] if type(value) is list else value
+        return {
+            remove_hidden_in_value(key): remove_hidden_in_value(item)
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+    return [remove_hidden_in_value(item) for item in cast("list[Any]", value)] if type(value) is list else value
 
 
-def _seen_block(block: ContentBlock) -> ContentBlock:
-    if any(seen_text(uri) != uri for uri in _uris(cast("Mapping[str, Any]", block))):
+def _remove_hidden_in_block(block: ContentBlock) -> ContentBlock:
+    if any(remove_hidden(uri) != uri for uri in _uris(cast("Mapping[str, Any]", block))):
         return {"type": "text", "text": f"A {block['type']} was left out: its URI has hidden characters."}
-    return seen_value(block)
+    return remove_hidden_in_value(block)
 
 
 def _uris(block: Mapping[str, Any]) -> list[str]:
