@@ -6,6 +6,7 @@ SIGTERM.
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from typing import Any
@@ -166,4 +167,6 @@ SERVERS = {
 }
 
 if __name__ == "__main__":
+    # uvicorn raises the signal again once it has ended. What this process started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     SERVERS[sys.argv[1]](int(sys.argv[2]))
