@@ -1,6 +1,6 @@
-"""What a call has of an earlier equal one that waits for a person: its run, which may have a decision by now.
+"""A call finds the run of an earlier equal call that waits for a person. That run may have a decision by now.
 
-It is in the store. So a call finds it in a new session, after a restart of the server, and in another process.
+The run is in the store. So a call finds it in a new session, after a restart of the server, and in another process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CallClaim:
     run_id: str = ""
     """The run of an earlier call that this one continues; empty for a new call."""
     pending: Sequence[ApprovalRequest] = ()
-    """The requests of an earlier call that nobody has decided, if the client cannot be asked."""
+    """The undecided requests of an earlier call, if the client cannot be asked."""
     turn: Turn | None = None
     """The call's turn so far; None before it has one."""
     has_forms: bool = False
@@ -85,7 +85,7 @@ class CallClaims:
 
     @asynccontextmanager
     async def hold(self, key: str, *, is_new: bool, can_ask: bool) -> AsyncGenerator[CallClaim]:
-        """Yields what the call has of an earlier one, and at the end records what it leaves for the next one.
+        """Yields the call's claim of an earlier run, and at the end records its own run for the next call.
 
         A call that `is_new` looks for nothing. A client that cannot be asked does not claim a run without a decision.
         """

@@ -2,7 +2,7 @@
 
 Such a client answers with its next request. The call goes on then: its server still waits for the answer, and a second
 call of the server would be another one. The state that the client sends back names the held call, and is sealed. A held
-call may also become a task, which goes on when nobody waits for its answer.
+call may also become a task, which goes on without its client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEY = "question"
 """The beginning of the key of the one request in an answer. Its number follows: a task has no key twice."""
 
 STATUS_CHARACTERS = 1_000
-"""Characters of what a tool says about its progress. It is a line for a person."""
+"""Characters of a tool's message about its progress. It is a line for a person."""
 
 _LOG = logging.getLogger("toolwire.gateway")
 
@@ -86,11 +86,11 @@ class HeldCall:
             self._asked.clear()
 
     def hear(self, message: str | None) -> None:
-        """Keeps what was said about the progress."""
+        """Keeps the last message about the progress."""
         self.said = visible_text(message or "")[:STATUS_CHARACTERS] or self.said
 
     def leave(self) -> None:
-        """Lets the call go on as a task. What it raises is logged: its record tells what has become of it."""
+        """Lets the call go on as a task. Its exceptions are logged, and its record has its end."""
         assert self._task is not None
         self.is_left = True
         self._task.add_done_callback(_log_failure)

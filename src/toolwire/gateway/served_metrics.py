@@ -75,7 +75,7 @@ class ServedMetrics:
 
 
 def flush_telemetry() -> None:
-    """Sends what was not sent yet. For a process that ends without the exit of Python."""
+    """Sends the spans and metrics that still wait. For a process that ends without the exit of Python."""
     for provider in (trace.get_tracer_provider(), metrics.get_meter_provider()):
         flush = getattr(provider, "force_flush", None)
         if flush is not None:

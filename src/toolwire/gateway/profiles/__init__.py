@@ -1,1 +1,1 @@
-"""Who may call, and what each client sees: profiles with tokens of a file, or by scopes of an authorization server."""
+"""Profiles of clients: each has the tools that its token, or a scope of its token, gives."""

@@ -136,13 +136,13 @@ async def _read_keys(http: httpx2.AsyncClient, issuer: str, url: str) -> dict[st
         found = jwt.PyJWKSet.from_dict(document).keys
     except (jwt.PyJWTError, ValueError, TypeError, AttributeError, KeyError) as error:
         raise NoKeys(f"the keys of the issuer {issuer} at {url} cannot be used: {error}") from error
-    # A shared secret is no key for a signature here, and would make a public text one.
+    # A shared secret must not check signatures: a public text could be taken for it.
     keys = [key for key in found if key.key_type != "oct" and key.public_key_use in (None, "sig")]
     return {str(key.key_id): key for key in keys if key.key_id}
 
 
 async def _document(http: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
-    """Returns the JSON object at the URL; None if there is none.
+    """Returns the JSON object at the URL; None for any other answer.
 
     Raises:
         NoKeys: The answer is too long, or is an error of the server.

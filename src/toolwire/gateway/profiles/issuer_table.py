@@ -1,4 +1,4 @@
-"""The table `auth` of a file: who issues the tokens of a server's clients, and which profile each scope gives."""
+"""The table `auth` of a file: the issuer of the tokens of a server's clients, and the profile of each scope."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from toolwire.gateway.profiles.issuer_table import Issuer
 from toolwire.gateway.profiles.token_refusal import UNAVAILABLE, TokenRefused
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by a private key alone. With HS256, who knows the public key could sign."""
+"""Signatures by a private key alone. With HS256, everybody who knows the public key could sign."""
 
 LEEWAY_S = 30
 """Seconds by which the clocks of the issuer and this machine may differ."""
@@ -23,7 +23,7 @@ NAME_CHARACTERS = 255
 
 _NEEDED = ("exp", "iss", "aud", "sub")
 _MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)
-"""What a malformed token may raise beside the errors of its library."""
+"""The errors of a malformed token, beside those of its library."""
 
 
 class IssuerTokens:

@@ -62,7 +62,7 @@ Context = ServerRequestContext[Any, Any]
 POLL_S = 1.0
 """Seconds between two looks of a client at its task. A look reads one row."""
 PERSON_POLL_S = 5.0
-"""The same while a person has to decide: nobody does so in a second."""
+"""The same while a person has to decide, which takes longer than a second."""
 LOOK_S = 0.2
 """Seconds that a look waits for a run that can go on, so that a short rest of it needs no second look."""
 RECORDED_POLL_S = 0.01
@@ -141,7 +141,7 @@ class ServedTasks:
     # -- requests about a task --------------------------------------------------------------------------------------
 
     async def get(self, context: Context, params: TaskParams) -> dict[str, Any]:
-        """Tells how far a task is. A run that can go on, and that nobody works on, goes on here.
+        """Tells how far a task is. An idle run that can go on goes on here.
 
         Raises:
             MCPError: -32602: there is no such task of this client. -32021: the client does not take tasks.
@@ -156,7 +156,7 @@ class ServedTasks:
         return {**said, **_times(run, PERSON_POLL_S if waits else POLL_S), "taskId": params.task_id}
 
     def _go_on(self, context: Context, client: Client, run: RunInfo) -> HeldCall | None:
-        """Continues a run that can go on, and that nobody works on. Returns the work; None for any other run."""
+        """Continues an idle run that can go on. Returns the work; None for any other run."""
         if run.status in _ENDED or run.pending or run.is_held or run.run_id in self._work:
             return None
         held = HeldCall(run.run_id)
@@ -168,7 +168,7 @@ class ServedTasks:
         try:
             await held.next_answer(LOOK_S)
         except (MCPError, SlotRefused):
-            # Logged. The record tells what has become of the run.
+            # Logged. The record has the end of the run.
             return
 
     async def _details(self, context: Context, client: Client, run: RunInfo) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class ServedTasks:
             raise _unknown_task() from refused
 
     def _created(self, run: RunInfo, caller: Caller) -> dict[str, Any]:
-        """Returns the answer to a call that has become a task. What it waits for is told by the first look at it."""
+        """Returns the answer to a call that has become a task. `tasks/get` tells its state."""
         task_id = self._task_id(run.run_id, caller)
         return {"resultType": "task", "taskId": task_id, "status": "working", **_times(run, POLL_S)}
 

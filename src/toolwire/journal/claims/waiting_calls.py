@@ -17,7 +17,7 @@ from toolwire.journal.ledger.leases import living_holder
 
 CANDIDATES = 100
 """Waiting runs of one key that are looked at, those with a decision first. More are equal calls that were sent side by
-side, and nobody decides so many."""
+side: too many for a person."""
 
 _DECIDED = ("approved", "denied", "answered", "stopped")
 """States of a request with a decision that its run has not used."""
@@ -45,7 +45,7 @@ def lock_name(key: str) -> str:
 
 def list_waiting(connection: Connection, key: str, now: float) -> list[WaitingCall]:
     """Returns the runs of a key that no living process continues, those with a decision first, then the oldest."""
-    # Most calls wait for nobody, and this statement is all that they cost.
+    # Most calls have no earlier run, and cost this statement alone.
     if run_statement(connection, _HAS_KEY, key).fetchone() is None:
         return []
     of_run = REQUESTS.c.run_id == WAITING_CALLS.c.run_id
