@@ -21,7 +21,10 @@ class CallCost:
     """The cost of a call, and its outcome."""
 
     seconds: float
-    """Processor seconds of all threads, on the machine for which limits are chosen."""
+    """Processor seconds of all threads, on the machine for which limits are chosen, or here if that is less.
+
+    A tool ends hostile work by the clock, which a quicker machine does not shorten.
+    """
     megabytes: float
     """By how much the call raised the peak of the process."""
     late_seconds: float
@@ -90,7 +93,7 @@ def main(request: dict[str, Any]) -> CallCost:
         time.sleep(1)
     text = str(done.error or done.text)
     return CallCost(
-        seconds=spent / standard * REFERENCE_MS / 1_000,
+        seconds=spent * min(1, REFERENCE_MS / 1_000 / standard),
         megabytes=grown / 1_024,
         late_seconds=time.process_time() - ended,
         kind="" if done.failure is None else done.failure.kind,
