@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S, until
 from toolwire.builtin.files.disk import Disk
-from toolwire.builtin.files.disk_calls import DiskCalls
+from toolwire.builtin.files.disk_calls import POSIX, DiskCalls
 from toolwire.builtin.files.paths import FileRefused, read_path
+from toolwire.vocabulary.machine.system import try_lock
 
 SOURCE, TARGET = read_path("/workspace/a"), read_path("/workspace/deep/b")
 
@@ -101,6 +104,40 @@ def test_two_moves_in_opposite_directions_do_not_wait_for_each_other(disk: Disk)
     for thread in threads:
         thread.join()
     assert refused == []
+
+
+def test_a_read_and_an_edit_wait_for_a_move_that_gives_its_file_two_names(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, going_on, waiting = threading.Event(), threading.Event(), set[int]()
+
+    def try_and_note(folder: int) -> bool:
+        is_mine = try_lock(folder)
+        if not is_mine:
+            waiting.add(threading.get_ident())
+        return is_mine
+
+    def link_slowly(source: int, name: str, target: int, to: str) -> None:
+        os.link(name, to, src_dir_fd=source, dst_dir_fd=target)
+        begun.set()
+        assert going_on.wait(PATIENCE_S)
+        os.unlink(name, dir_fd=source)
+
+    monkeypatch.setattr("toolwire.builtin.files.disk.try_lock", try_and_note)
+    (work / "a").write_text("content")
+    disk = Disk({"workspace": str(work)}, calls=replace(POSIX, rename=link_slowly))
+    with ThreadPoolExecutor() as threads:
+        moving = threads.submit(disk.move, SOURCE, TARGET)
+        assert begun.wait(PATIENCE_S)
+        reading = [threads.submit(disk.read, path) for path in (SOURCE, TARGET)]
+        editing = threads.submit(disk.change, SOURCE, lambda before: (before or b"") + b"+")
+        until(lambda: len(waiting) == 3)
+        going_on.set()
+        assert [one.result(PATIENCE_S) for one in (moving, *reading)] == [None, b"content", b"content"]
+        editing.result(PATIENCE_S)
+    disk.close()
+    # The edit came after the move, and made a new file.
+    assert ((work / "deep/b").read_text(), (work / "a").read_text()) == ("content", "+")
 
 
 def test_an_edit_and_a_move_at_once_lose_no_content(disk: Disk, work: Path) -> None:

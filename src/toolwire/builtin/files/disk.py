@@ -94,7 +94,7 @@ class Disk:
             FileRefused: It is not such a file, or is larger than `FILE_LIMIT_BYTES`.
         """
         with translate_os_errors(path), self._open_path(path, _FILE) as file:
-            return _read_content(file, path)
+            return self._read_open(file, path)
 
     def info(self, path: FilePath) -> FileInfo:
         """Returns facts about a file or folder.
@@ -158,9 +158,18 @@ class Disk:
         with translate_os_errors(path):
             try:
                 with self._open_path(path, _FILE) as file:
-                    return _read_content(file, path)
+                    return self._read_open(file, path)
             except FileNotFoundError:
                 return None
+
+    def _read_open(self, file: int, path: FilePath) -> bytes:
+        """Returns the content of an open file whose folder is not locked."""
+        if os.fstat(file).st_nlink > 1:
+            # Where `rename_by_link` moves it, it has two names for a moment, and its folder is locked meanwhile.
+            refusal = f"{path} was not read: another program holds its folder: try later"
+            with self._open_path(path.parent, _FOLDER) as folder, hold_lock(folder, refusal):
+                pass
+        return _read_content(file, path)
 
     def _replace_if_same(self, path: FilePath, before: bytes | None, content: bytes, count_folder: CountFolder) -> bool:
         """Replaces the file if it still has the content `before`. Returns False if it has another one."""
