@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from tests.invocation.world import World
 from toolwire import ApprovalRequest, Decision, Session, ToolRegistry, ToolSpec
+from toolwire.definition.arguments import untaken_nulls
 from toolwire.definition.arguments.untaken_nulls import FORMS_LIMIT, STEPS_LIMIT, drop_untaken_nulls
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
@@ -271,4 +272,34 @@ def test_nulls_beyond_the_steps_of_one_argument_stay() -> None:
 
     # The list takes a step and one for each item; each item takes a step and one for its field.
     within = (STEPS_LIMIT - 1) // 3
-    assert (left(within), left(within + 1)) == (0, 1)
+    assert (left(within), left(within + 1)) == (0, 2)
+
+
+def test_a_null_deep_inside_a_type_that_holds_itself_is_left_out() -> None:
+    # Two forms that hold both again: counted apart, they are two to the power of the levels.
+    form = {"type": "object", "properties": {"below": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}}}
+    form["properties"]["note"] = {"type": "string"}
+    root = {"$defs": {"a": form, "b": {**form}}, "$ref": "#/$defs/a"}
+    value: dict[str, Any] = {"note": None}
+    for _ in range(40):
+        value = {"below": value}
+    assert drop_untaken_nulls(value, root, root, name="f", wrong={"f"})
+    assert "note" not in str(value)
+
+
+def test_a_list_beyond_the_steps_is_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def item(nodes: list[dict[str, Any]], at: int) -> list[Any]:
+        looked.append(at)
+        return []
+
+    monkeypatch.setattr(untaken_nulls, "_item", item)
+    schema = {"anyOf": [{"type": "array", "items": {}, "minItems": number} for number in range(50)]}
+
+    def walk(count: int) -> int:
+        drop_untaken_nulls([[1]] * count, schema, schema, name="f", wrong={"f"})
+        return len(looked)
+
+    within = STEPS_LIMIT // 50 - 1
+    assert (walk(within), walk(within + 1)) == (within, within)

@@ -514,3 +514,21 @@ def test_a_filter_for_rows_of_no_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError) as refused:
         LogFilter(kind="calls")  # type: ignore[arg-type]
     assert str(refused.value) == "LogFilter(kind='calls'): write one of 'call', 'request', 'decision', 'run'"
+
+
+def test_a_read_that_fails_halfway_leaves_no_old_state_for_later_ones(store: Store) -> None:
+    for _ in range(2):
+        done(started(store).finish(()))
+
+    def fail(connection: Connection) -> None:
+        rows = connection.execute(select(RUNS.c.run_id))
+        raise ArithmeticError(next(rows))
+
+    kept: list[BaseException] = []
+    for _ in range(3):
+        with pytest.raises(ArithmeticError) as failed:
+            store._database.read(fail)
+        # With its traceback, as a log of errors keeps it.
+        kept.append(failed.value)
+    done(started(store).finish(()))
+    assert [len(store.runs()) for _ in range(4)] == [3] * 4

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.definition.from_function import from_function
+from toolwire.permission import policy as policy_module
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.check import RuleProblem
 from toolwire.permission.policy import RUN_RULES_LIMIT, Policy, Rule, Subject, Verdict
@@ -456,3 +457,20 @@ def test_the_digest_of_a_policy_covers_rules_permissions_and_approvers() -> None
     policy.remember(Rule(effect="deny", tool="pay"))
     assert policy.digest == Policy(rules, defaults={"pay": "deny"}, approvers=policy.approvers).digest
     assert policy.digest != Policy(rules).digest
+
+
+def test_a_digest_is_made_once_and_again_after_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, as_data = list[Rule](), policy_module._as_data
+    monkeypatch.setattr(policy_module, "_as_data", lambda rule: made.append(rule) or as_data(rule))
+    policy, other = Policy([SOMETIMES]), Policy([of_run(1)], defaults={"pay": "deny"})
+    plain, own = policy.for_session(), policy.for_session({"look": "deny"})
+    for _ in range(3):
+        assert policy.digest == plain.digest == Policy([SOMETIMES]).digest != own.digest
+        assert own.digest == Policy([SOMETIMES], defaults={"look": "deny"}).digest
+    # Three of them are new policies each time.
+    assert len(made) == 2 + 3 * 2
+    policy.replace(other)
+    assert policy.digest == plain.digest == other.digest
+    assert own.digest == Policy([of_run(1)], defaults={"pay": "deny", "look": "deny"}).digest
+    policy.replace(Policy([of_run(1)], defaults={"pay": "deny"}, approvers={"spend": ["ada"]}))
+    assert policy.digest == plain.digest != other.digest

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import IN_WASM
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
 from toolwire.sandbox.drive.live_program import NOT_KEPT, RECORDED_BYTES
@@ -141,8 +142,10 @@ def test_a_memory_error_can_be_caught(run: Runner) -> None:
 
 
 def test_memory_taken_by_small_objects(run: Runner) -> None:
-    result = run("rows = []\nwhile True:\n    rows.append([len(rows)])", memory_mb=32)
-    assert result.status == "memory"
+    # Near the limit CPython 3.13 asks the kernel in vain for each object, which takes seconds for the smallest ones.
+    result = run("rows = []\nwhile True:\n    rows.append(str(len(rows)) * 60)", memory_mb=32)
+    # In WebAssembly it may run out inside of C code, which no interpreter survives, and then says so.
+    assert result.status == "memory" or (IN_WASM and "using up its memory" in str(result.error))
 
 
 def test_output_beyond_what_is_kept_is_counted(run: Runner) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 
 import pytest
@@ -56,6 +57,18 @@ REFUSED: list[tuple[str, str, str]] = [
 def test_source_that_cannot_work_is_refused(source: str, what: str, family: str) -> None:
     found = check_source(Program(source=source))
     assert [(refusal.what, refusal.family) for refusal in found] == [(what, family)]
+
+
+def test_a_tree_that_another_thread_has_disturbed_is_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, disturbed = ast.parse, iter([SystemError("AST constructor recursion depth mismatch (before=33, after=28)")])
+
+    def parse(source: str, filename: str) -> ast.Module:
+        if (error := next(disturbed, None)) is not None:
+            raise error
+        return real(source, filename)
+
+    monkeypatch.setattr(ast, "parse", parse)
+    assert [refusal.what for refusal in check_source(Program(source="eval('1')"))] == ["eval"]
 
 
 ACCEPTED = [

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire import Session, ToolRegistry
+import pytest
+
+from toolwire import Session, Store, ToolRegistry
+from toolwire.catalogue.catalogue import Catalogue
 from toolwire.protocols import get
 from toolwire.vocabulary.calls import ToolCall
 
@@ -44,6 +47,16 @@ async def test_a_predicate_is_not_asked_about_tools_that_a_reply_does_not_name()
     turn = await session.turn(f"I look at it first.\n{call('price', item='tea')}")
     assert turn.results[0].data == 3
     assert set(asked.names) == {"price"}
+
+
+async def test_the_record_of_a_turn_looks_up_the_called_tools_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open("memory:") as store:
+        session = Session([price, pay], protocol="xml", store=store)
+        with monkeypatch.context() as watched:
+            watched.setattr(Catalogue, "__iter__", None)
+            turn = await session.turn(call("price", item="tea"))
+        assert turn.results[0].data == 3
+        assert [run.tools for run in store.runs(tool="price")] == [("price",)]
 
 
 async def test_prose_that_names_a_hidden_tool_is_an_answer() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from benchmarks.kills import in_child
+from sqlalchemy import text
 
 from tests.journal.conftest import opened as opened
 from tests.journal.conftest import url as url
@@ -14,7 +17,7 @@ from tests.journal.world import on_record, run_start
 from tests.patience import PATIENCE_S, until
 from tests.session.till import calls, program, texts
 from toolwire import Session, Store, ToolSpec
-from toolwire.journal.ledger import run_ledger
+from toolwire.journal.ledger import conversations, run_ledger
 from toolwire.log import LogFilter
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.call_events import ToolEvent
@@ -124,14 +127,14 @@ def _noting(store: Store, found: Counts, monkeypatch: pytest.MonkeyPatch) -> Ite
 # -- commits and statements ------------------------------------------------------------------------------------------
 
 
-async def test_a_turn_of_one_call_makes_two_commits_of_ten_statements(
+async def test_a_turn_of_one_call_makes_two_commits_of_nine_statements(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Shop().session(kept)
     await session.turn(LOOK)
     with counted(kept, monkeypatch) as found:
         await session.turn(LOOK)
-    assert (found.commits, len(found.statements)) == (2, 10)
+    assert (found.commits, len(found.statements)) == (2, 9)
     assert kept.verify().is_whole
 
 
@@ -238,6 +241,53 @@ async def test_what_another_turn_reads_while_this_one_begins_counts_for_its_call
     assert (shop.sent, started) == (([], [tool] * 2) if has_read else (["hello"], [tool]))
     assert [one.taints for one in kept.conversations()] == [("private", "untrusted") if has_read else ()]
     assert kept.verify().is_whole
+
+
+@pytest.mark.parametrize("has_read", [True, False], ids=["attack", "control: nothing was read"])
+def test_what_another_process_reads_between_two_turns_counts_for_the_second(
+    kept: Store, url: str, has_read: bool
+) -> None:
+    shop = Shop()
+    mine = shop.session(kept)
+    mine.run_turn(LOOK)
+
+    def take_a_turn() -> None:
+        with Store.open(url) as store:
+            turn = shop.session(store).run_turn(calls(("mail", {})) if has_read else LOOK)
+            assert turn.results[0].success
+
+    assert os.waitstatus_to_exitcode(os.waitpid(in_child(take_a_turn), 0)[1]) == 0
+    turn = mine.run_turn(calls(("send", {"text": "hello"})))
+    assert (shop.sent, turn.suspended is None) == (([], False) if has_read else (["hello"], True))
+    assert kept.verify().is_whole
+
+
+def test_a_conversation_whose_row_is_gone_begins_anew(kept: Store) -> None:
+    shop = Shop()
+    mine = shop.session(kept)
+    mine.run_turn(LOOK)
+    delete = text("DELETE FROM conversations")
+    kept._database.run(lambda connection: connection.execute(delete)).result(PATIENCE_S)
+    assert mine.run_turn(LOOK).results[0].success
+    assert [one.conversation for one in kept.conversations()] == ["c-1"]
+    with pytest.raises(DecisionRefused, match="another principal's"):
+        shop.session(kept, caller=Caller(principal="eve")).run_turn(LOOK)
+
+
+@pytest.mark.parametrize(("limit", "bytes_"), [(2, 4_096), (1, 4_096), (2, 40)])
+def test_as_many_states_are_kept_in_memory_as_the_limits_say(
+    kept: Store, monkeypatch: pytest.MonkeyPatch, limit: int, bytes_: int
+) -> None:
+    monkeypatch.setattr(conversations, "SEEN_STATES", limit)
+    monkeypatch.setattr(conversations, "SEEN_BYTES", bytes_)
+    sessions = [Session([Shop().look], store=kept, conversation=name, protocol="openai") for name in "ab"]
+    for session in sessions:
+        session.run_turn(LOOK)
+    with counted(kept, monkeypatch) as found:
+        for session in sessions:
+            session.run_turn(LOOK)
+    read = [statement for statement in found.statements if statement.startswith("SELECT state FROM conversations")]
+    assert len(read) == (0 if (limit, bytes_) == (2, 4_096) else 2)
 
 
 async def test_a_turn_that_another_principal_starts_runs_nothing(kept: Store) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.journal.test_reading import statements
 from toolwire import (
     Caller,
     ConfigurationError,
@@ -221,14 +221,37 @@ def test_only_what_the_model_may_call_is_explained() -> None:
         made.explain_call("send", {})
 
 
-def test_each_turn_with_a_key_asks_once_whether_it_is_on_record(bank: Bank, tmp_path: Path) -> None:
+def test_a_new_key_asks_whether_it_is_on_record_and_a_known_one_reads_its_run(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def watch(name: str, real: Callable[[Store, str], Any]) -> None:
+        monkeypatch.setattr(Store, name, lambda store, run_id: (asked.append(name), real(store, run_id))[1])
+
+    watch("has_run", Store.has_run)
+    watch("run", Store.run)
     with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as store:
         made = session(bank, store)
-        made.run_turn(reply(1), key="m-0")
-        with statements(store) as question, pytest.raises(DecisionRefused):
-            store.run("r_none")
+        made.run_turn(reply(5), key="m-1")
+        assert asked == ["has_run"]
+        made.run_turn(reply(5), key="m-1")
+        assert asked == ["has_run", "has_run", "run"]
+    assert bank.paid == [5]
+
+
+def test_a_store_of_ones_own_need_not_tell_whether_it_has_a_run(bank: Bank, tmp_path: Path) -> None:
+    class Own:
+        def __init__(self, store: Store) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "has_run":
+                raise AttributeError(name)
+            return getattr(self._store, name)
+
+    with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as store:
+        made = session(bank, cast("Any", Own(store)))
         for _ in range(2):
-            with statements(store) as seen:
-                made.run_turn(reply(5), key="m-1")
-            assert seen.count(question[0]) == 1
-    assert bank.paid == [1, 5]
+            made.run_turn(reply(5), key="m-1")
+    assert bank.paid == [5]

@@ -164,7 +164,8 @@ def main() -> int:
     """Kills prunes of both stores."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "pg", Path(folder) / "users") as server:
+    # A server runs as another user, who may not look into that folder.
+    with tempfile.TemporaryDirectory() as folder, running(Path(f"{folder}-server"), Path(folder) / "users") as server:
         server.create("prunes")
         for url in (f"sqlite:///{folder}/runs.db", server.url("prunes")):
             killed = soak(url, kills, random.Random(seed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
@@ -48,6 +47,8 @@ class Vitals:
         self._figures = figures
         self._worker_id: Callable[[], int | None] = lambda: None
         self._good_at = time.monotonic()
+        self._beat_at = time.monotonic()
+        """The time of the last heartbeat that was seen."""
         self._stale = 0
         self._problem = "the worker has not looked at its store yet"
         self._ended = threading.Event()
@@ -108,13 +109,16 @@ class Vitals:
     def _age(self, connection: Connection) -> float | None:
         """Returns the age of the heartbeat in seconds; None while the queue is not open.
 
-        It is infinite if another worker removed the heartbeat, because it was old.
+        Another worker removes one that is old, and a queue may be emptied: the next heartbeat writes it again.
         """
         worker = self._worker_id()
         if worker is None:
+            self._beat_at = time.monotonic()
             return None
         age_s = connection.execute(_AGE, {"worker": worker}).scalar()
-        return math.inf if age_s is None else float(age_s)
+        if age_s is not None:
+            self._beat_at = time.monotonic() - float(age_s)
+        return time.monotonic() - self._beat_at
 
     def _read_runs(self, connection: Connection) -> None:
         figures = self._figures

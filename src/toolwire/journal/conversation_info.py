@@ -70,13 +70,18 @@ def check_name(conversation: str) -> str:
     )
 
 
+def is_owner(owner: Caller, caller: Caller) -> bool:
+    """Returns whether a conversation of `owner` belongs to a caller. Agents of one principal share it."""
+    return (owner.principal, owner.tenant) == (caller.principal, caller.tenant)
+
+
 def refuse_other(conversation: str, owner: Caller, caller: Caller) -> None:
-    """Refuses a caller to whom the conversation does not belong. Agents of one principal share it.
+    """Refuses a caller to whom the conversation does not belong.
 
     Raises:
         DecisionRefused: `not_permitted`.
     """
-    if (owner.principal, owner.tenant) != (caller.principal, caller.tenant):
+    if not is_owner(owner, caller):
         raise DecisionRefused(
             "not_permitted",
             f"conversation {conversation!r} is another principal's: use another id, or give caller= its own caller",

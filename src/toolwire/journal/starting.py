@@ -5,17 +5,22 @@ from __future__ import annotations
 from concurrent.futures import Future
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from toolwire.journal.database.tables import FORGOTTEN
+from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.work import RecordFuture, Work
-from toolwire.journal.ledger.conversations import insert_run, join_conversation, look_at_conversation
+from toolwire.journal.ledger.conversations import (
+    ConversationState,
+    insert_run,
+    join_conversation,
+    look_at_conversation,
+)
 from toolwire.journal.ledger.forms import encode_form, run_form
 from toolwire.journal.ledger.history import ReplayHistory
 from toolwire.journal.ledger.leases import Lease
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.shared_variables import note_variables, with_variables
+from toolwire.journal.ledger.shared_variables import note_variables, shares_variables, with_variables
 from toolwire.journal.ledger.steps import NOTED
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
@@ -26,7 +31,21 @@ from toolwire.permission.approval import DecisionRefused
 
 def start_run(database: Database, run: RunStart) -> Future[RunLedger]:
     """Returns the ledger of a new run; see `Store.start`. Nothing is written yet."""
-    return database.read_soon(lambda connection: _open_run(connection, database, run))
+    state = None if shares_variables(run) else database.seen.find(run)
+    if state is None:
+        return database.read_soon(lambda connection: _look_and_open(connection, database, run))
+    opened: Future[RunLedger] = Future()
+    opened.set_result(_open_run(database, run, state))
+    return opened
+
+
+def is_on_record(connection: Connection, run_id: str) -> bool:
+    """Returns whether there is a run with this id."""
+    return run_statement(connection, _FIND_RUN, run_id).fetchone() is not None
+
+
+_FIND_RUN = "SELECT 1 FROM runs WHERE run_id = ?"
+_FIND_FORGOTTEN = "SELECT 1 FROM forgotten WHERE run_id = ?"
 
 
 def refuse_forgotten(connection: Connection, run_id: str) -> None:
@@ -38,19 +57,23 @@ def refuse_forgotten(connection: Connection, run_id: str) -> None:
     """
     if not run_id.startswith(KEYED):
         return
-    if connection.execute(select(FORGOTTEN.c.run_id).where(FORGOTTEN.c.run_id == run_id)).first() is not None:
+    if run_statement(connection, _FIND_FORGOTTEN, run_id).fetchone() is not None:
         raise DecisionRefused(
             "run_ended",
             f"the turn with this key has run as {run_id!r}, and its record was deleted: give another turn another key",
         )
 
 
-def _open_run(connection: Connection, database: Database, run: RunStart) -> RunLedger:
+def _look_and_open(connection: Connection, database: Database, run: RunStart) -> RunLedger:
+    state = look_at_conversation(connection, database.sealer, run)
+    return _open_run(database, with_variables(connection, database.sealer, run), state)
+
+
+def _open_run(database: Database, run: RunStart, state: ConversationState) -> RunLedger:
+    """Returns the ledger of a run that starts from this state of its conversation."""
     sealer, lease = database.sealer, Lease(run_id=run.run_id, owner=str(database.owner), number=1)
-    state = look_at_conversation(connection, sealer, run)
     labels = state.taints | set(run.taints)
     start = run if labels == frozenset(run.taints) else replace(run, taints=tuple(sorted(labels)))
-    start = with_variables(connection, sealer, start)
     # Sealed in this thread, since a reply may be large.
     written = encode_form(run_form(start))
     sealed = sealer.seal(written, "runs", run.run_id, "start")
@@ -61,7 +84,9 @@ def _open_run(connection: Connection, database: Database, run: RunStart) -> RunL
 
     def write(connection: Connection) -> None:
         now = database.clock()
-        join_conversation(connection, sealer, start, state, now)
+        # Not kept, if this fails.
+        database.seen.keep(run.conversation, None)
+        database.seen.keep(run.conversation, join_conversation(connection, sealer, start, state, now))
         if with_variables(connection, sealer, start).variables != start.variables:
             raise ConversationChanged
         insert_run(connection, start, lease, sealed, database.owner, now, lease_until=database.lease_until())

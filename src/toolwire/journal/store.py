@@ -24,7 +24,7 @@ from toolwire.journal.reading.selecting import check_caller, check_type
 from toolwire.journal.retention import Retention, check_retention
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.run_queue import RunQueue
-from toolwire.journal.starting import start_run
+from toolwire.journal.starting import is_on_record, start_run
 from toolwire.journal.store_conversations import Conversations
 from toolwire.journal.store_growth import StoreGrowth, keep_first_retention
 from toolwire.journal.store_log import StoreLog
@@ -189,6 +189,10 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
             return database.hold(ledger.run_id, ledger)
 
         return database.run(job, locks=(run_id,))
+
+    def has_run(self, run_id: str) -> Future[bool]:
+        """Returns whether a run is on record. An event loop may wait for the answer."""
+        return self._database.read_soon(lambda connection: is_on_record(connection, run_id))
 
     def clock(self) -> float:
         """Returns the seconds since the epoch by which leases, requests and runs expire: by PostgreSQL's own clock."""

@@ -68,6 +68,8 @@ class Policy:
         self._parent: Policy | None = None
         self._parent_index: RuleIndex | None = None
         self._index = RuleIndex(self._rules)
+        self._digested: tuple[tuple[Rule, ...], dict[str, Permission], dict[str, frozenset[str]], str] | None = None
+        """The rules, permissions and approvers whose digest was asked for last, and the digest."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -269,9 +271,16 @@ class Policy:
     @property
     def digest(self) -> str:
         """`sha256:` of the loaded rules, permissions and approvers. Remembered rules do not change it."""
-        rules = sorted(digest(plain_value(_as_data(rule))) for rule in self.rules)
-        approvers = {effect: sorted(names) for effect, names in self.approvers.items()}
-        return digest([rules, self.defaults, approvers])
+        if self._parent is not None and not self._defaults:
+            return self._parent.digest
+        rules, defaults, approvers = self.rules, self.defaults, self.approvers
+        last = self._digested
+        # Each stored turn asks for it, and a digest of hundreds of rules takes milliseconds.
+        if last is None or last[0] is not rules or last[1:3] != (defaults, approvers):
+            of_rules = sorted(digest(plain_value(_as_data(rule))) for rule in rules)
+            of_approvers = {effect: sorted(names) for effect, names in approvers.items()}
+            last = self._digested = (rules, defaults, approvers, digest([of_rules, defaults, of_approvers]))
+        return last[3]
 
 
 def _load_rule(given: Rule | Mapping[str, Any], place: str) -> Rule:

@@ -79,7 +79,11 @@ def check_source(program: Program) -> tuple[SourceRefusal, ...]:
 def parse_program(source: str) -> ast.Module:
     """Parses a program's text, without warnings. Raises as `ast.parse`."""
     _quiet_parser()
-    return ast.parse(source, _FILENAME)
+    try:
+        return ast.parse(source, _FILENAME)
+    except SystemError:
+        # CPython before 3.11.9 and 3.12.3 counts the depth of trees that two threads build at once together.
+        return ast.parse(source, _FILENAME)
 
 
 class _Checks:

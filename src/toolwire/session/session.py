@@ -16,7 +16,7 @@ from toolwire.catalogue.similar_names import suggestion
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.built_in.kept_variables import KeepVariables
 from toolwire.facade.built_in.program_entry import program_prompt_options
-from toolwire.facade.driving import async_scope
+from toolwire.facade.driving import async_ports, async_scope
 from toolwire.facade.named_tools import tools_html
 from toolwire.facade.observing.observation import Observable, Watchers
 from toolwire.facade.observing.traced import Traceable
@@ -330,7 +330,7 @@ class Session(Traceable, Observable):
         run_id = new_id("r") if key is None else keyed_run_id(scope.conversation, key)
         read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
-        if runs is not None and await asyncio.to_thread(runs.has, run_id):
+        if runs is not None and await runs.has(run_id):
             await asyncio.to_thread(runs.restore_rules, run_id)
             turn = self._run_again(runs, run_id, scope, read)
         else:
@@ -372,7 +372,7 @@ class Session(Traceable, Observable):
         read = read_reply(reply, self._scope, self.protocol)
         self._dialogue.count_broken(read)
         run_id = new_id("r")
-        await async_scope(self._scope).ports.wait_for(runs.submit(run_id, read, self._taints, priority))
+        await async_ports(self._scope).wait_for(runs.submit(run_id, read, self._taints, priority))
         return run_id
 
     def run_wait(self, run_id: str, *, timeout_s: float | None = None) -> Turn:

@@ -38,6 +38,7 @@ and powers of two up to 2**1900 pass. A fixed limit would let many small sets pa
 TAG = "$t"
 _VALUE = "v"
 _kind: Callable[[Any], object] = type
+_TEXT: frozenset[object] = frozenset({str})
 _SCALARS: frozenset[object] = frozenset({str, int, bool, type(None)})
 _INT_LIMIT = 1 << 14000
 """Python refuses to print integers of more than 4,300 digits; this limit is a little lower."""
@@ -100,9 +101,8 @@ def _walk_value(value: Any, path: str, depth: int, special: Special) -> Any:
         return _check_integer(value, path) if kind is int else value
     if kind is float and math.isfinite(value):
         return value
-    if kind is dict and all(type(key) is str for key in value) and TAG not in value:
-        inner = _inside(depth, path)
-        return {key: _walk_value(item, f"{path}.{key}", inner, special) for key, item in value.items()}
+    if kind is dict and _TEXT.issuperset(map(_kind, value)) and TAG not in value:
+        return _walk_members(value, path, depth, special)
     if kind is list:
         return _walk_items(value, path, depth, special)
     try:
@@ -128,9 +128,21 @@ def _check_integer(number: int, path: str) -> int:
     return number
 
 
+# Most members are texts. They stay as they are, without a call and a path for each.
+def _walk_members(values: Mapping[str, Any], path: str, depth: int, special: Special) -> dict[str, Any]:
+    inner = _inside(depth, path)
+    return {
+        key: item if _kind(item) is str else _walk_value(item, f"{path}.{key}", inner, special)
+        for key, item in values.items()
+    }
+
+
 def _walk_items(values: Iterable[Any], path: str, depth: int, special: Special) -> list[Any]:
     inner = _inside(depth, path)
-    return [_walk_value(item, f"{path}[{place}]", inner, special) for place, item in enumerate(values)]
+    return [
+        item if _kind(item) is str else _walk_value(item, f"{path}[{place}]", inner, special)
+        for place, item in enumerate(values)
+    ]
 
 
 def _in_order(items: list[Any]) -> list[Any]:
@@ -224,8 +236,8 @@ def _tag_set(value: set[Any] | frozenset[Any], path: str, depth: int) -> Any:
 
 def _tag_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
     inner = _inside(depth, path)
-    if all(type(key) is str for key in value) and TAG not in value:
-        return {key: _walk_value(item, f"{path}.{key}", inner, _tag_special) for key, item in value.items()}
+    if _TEXT.issuperset(map(_kind, value)) and TAG not in value:
+        return _walk_members(value, path, depth, _tag_special)
     pairs: list[list[Any]] = []
     for key, item in value.items():
         tagged = _walk_value(key, path, inner, _tag_special)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
+from toolwire.definition.arguments.proposals import UNSHOWN_LIMIT, add_proposals
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.shape import ArgumentProblem, Invalid
@@ -228,3 +229,22 @@ def test_a_listed_value_that_another_keyword_refuses_is_told_the_keyword() -> No
     found = tool.validate({"it": "a"})
     assert isinstance(found, Invalid)
     assert [one.message for one in found.problems] == ["'it' cannot be 'a': copy one of the listed values whole."]
+
+
+def test_a_proposal_is_tried_only_beside_few_other_problems() -> None:
+    wrong = ArgumentProblem(path="n", kind="invalid", message="It is wrong.", place=("n",), proposals=(1,))
+    tried: list[dict[str, Any]] = []
+
+    def read(given: dict[str, Any]) -> dict[str, Any]:
+        tried.append(given)
+        return given
+
+    def message(more: int) -> str:
+        values = add_proposals(Invalid(problems=(wrong,), more=more), {"n": "1"}, read)
+        assert isinstance(values, Invalid)
+        return values.problems[0].message
+
+    assert message(UNSHOWN_LIMIT) == "It is wrong: write 1."
+    assert tried == [{"n": 1}]
+    assert message(UNSHOWN_LIMIT + 1) == "It is wrong."
+    assert len(tried) == 1

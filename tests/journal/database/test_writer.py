@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +15,9 @@ from benchmarks.kills import in_child, start_of, step_number
 
 from tests.journal.ledger.test_run_ledger import kind
 from tests.journal.world import PAID, done, run_start, started
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire.journal.database import forking, writer
+from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.log.events import run_event
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -78,6 +80,79 @@ def test_callers_that_come_together_share_their_transactions(store: Store) -> No
     with ThreadPoolExecutor(callers) as pool:
         list(pool.map(write, range(callers)))
     assert each <= database.writer.commits - before < callers * each / 2
+
+
+def works(number: int) -> list[Work]:
+    return [Work(future=RecordFuture(), job=lambda _: time.sleep(0.01)) for _ in range(number)]
+
+
+def wait_for(*some: Work) -> None:
+    for work in some:
+        assert work.future is not None
+        done(work.future)
+
+
+def test_a_caller_that_hands_over_two_works_waits_for_nobody_after_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To wait for other callers would take a quarter of an hour.
+    monkeypatch.setattr(writer, "GATHER_PART", 1e5)
+    monkeypatch.setattr(writer, "GATHER_LIMIT", 1e5)
+    database, both = store._database, works(2)
+    database.put(*both)
+    wait_for(*both)
+    (alone,) = works(1)
+    database.put(alone)
+    wait_for(alone)
+    # The control: after two callers the writer waits for the second one.
+    go_on = threading.Event()
+    database.put(Work(future=None, job=lambda _: go_on.wait(PATIENCE_S)))
+    for work in (both := works(2)):
+        database.put(work)
+    go_on.set()
+    wait_for(*both)
+    (first,), (second,) = works(1), works(1)
+    database.put(first)
+    assert first.future is not None
+    with pytest.raises(TimeoutError):
+        first.future.result(0.3)
+    database.put(second)
+    wait_for(first, second)
+
+
+@pytest.mark.parametrize("patience_s", [0.001, 0.0])
+def test_a_caller_waits_for_no_other_one_after_work_in_the_background(
+    store: Store, monkeypatch: pytest.MonkeyPatch, patience_s: float
+) -> None:
+    monkeypatch.setattr(writer, "GATHER_PART", 1e5)
+    monkeypatch.setattr(writer, "GATHER_LIMIT", 1e5)
+    database, has_begun, go_on = store._database, threading.Event(), threading.Event()
+
+    def work(_: object) -> None:
+        has_begun.set()
+        go_on.wait(PATIENCE_S)
+
+    background = database.run(work, patience_s=patience_s)
+    assert has_begun.wait(PATIENCE_S)
+    (caller,) = works(1)
+    database.put(caller)
+    go_on.set()
+    done(background)
+    if patience_s:
+        wait_for(caller)
+        until(lambda: database.writer.is_idle)
+        took_s = database.writer._took_s
+        done(database.run(lambda _: None, patience_s=patience_s))
+        until(lambda: database.writer.is_idle)
+        assert database.writer._took_s == took_s
+        return
+    # The control: a caller may come again, and the next one waits for it as long as its work took.
+    assert caller.future is not None
+    with pytest.raises(TimeoutError):
+        caller.future.result(0.3)
+    (second,) = works(1)
+    database.put(second)
+    wait_for(caller, second)
 
 
 def test_a_record_without_a_waiting_caller_is_written(store: Store) -> None:

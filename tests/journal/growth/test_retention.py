@@ -6,22 +6,24 @@ import logging
 import os
 import re
 import secrets
+import threading
 import time
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 
 from tests.journal.world import done, started, step
 from tests.patience import until
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program
 from toolwire import ConfigurationError, Decision, Retention, Rule, Session, Store, StoreUnavailable, ToolResult
-from toolwire.journal.database.tables import KEPT_RESULTS, RUNS, STEPS
+from toolwire.journal.database.tables import KEPT_RESULTS, RULES, RUNS, STEPS
 from toolwire.journal.growth import slices
 from toolwire.journal.growth.prune_lease import PRUNE_LEASE_S, PruneLease
 from toolwire.journal.growth.short_results import DROPPED
 from toolwire.journal.growth.slices import Slices
+from toolwire.journal.ledger import forgetting
 from toolwire.journal.ledger.leases import Owner
 from toolwire.types import PruneReport
 from toolwire.vocabulary.calls import Caller
@@ -242,6 +244,46 @@ def test_a_slice_is_bounded_by_its_time_its_rows_and_its_bytes(
         done(ended)
     assert store.retain(Retention(runs_days=AT_ONCE)).runs == 40
     assert seen == sizes
+
+
+def test_many_long_results_of_one_run_go_in_slices(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledgers = [started(store, conversation=f"c-{number}") for number in range(2)]
+    text = KeptText(text="long " * 400, page_bytes=1_000, labels=frozenset())
+    for ledger in ledgers:
+        for _ in range(3):
+            done(ledger.pages.keep(text, Caller()))
+        done(ledger.finish(()))
+    remembered = insert(RULES).values(rule_id="u_1", run_id=ledgers[0].run_id, created_at=0.0, rule=b"")
+    done(store._database.run(lambda connection: connection.execute(remembered)))
+    done_at_once, original = list[int](), Slices._do
+
+    def do(self: Slices, job: Any, *locks: str) -> Any:
+        answer = original(self, job, *locks)
+        done_at_once.append(answer if isinstance(answer, int) else len(answer))
+        return answer
+
+    monkeypatch.setattr(Slices, "_do", do)
+    monkeypatch.setattr(slices, "SLICE_BYTES", 1)
+    foreseen = store.retain(Retention(runs_days=AT_ONCE, results_days=30), dry_run=True)
+    assert (foreseen.runs, foreseen.long_results) == (1, 3)
+    found = store.retain(Retention(runs_days=AT_ONCE, results_days=30))
+    assert (found.runs, found.long_results, done_at_once) == (1, 3, [1, 1, 1, 1])
+    # Those of a run with a remembered rule stay with it.
+    query = select(KEPT_RESULTS.c.run_id).distinct()
+    assert store._database.read(lambda connection: list(connection.execute(query).scalars())) == [ledgers[0].run_id]
+
+
+def test_a_slice_reads_no_start_of_a_run_in_its_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(data: bytes, make: Any) -> Any:
+        readers.append(threading.current_thread().name)
+        return original(data, make)
+
+    readers, original = list[str](), forgetting.read_form
+    ledger = started(store)
+    done(ledger.finish(()))
+    monkeypatch.setattr(forgetting, "read_form", read)
+    assert store.retain(Retention(runs_days=AT_ONCE)).runs == 1
+    assert readers == [threading.current_thread().name]
 
 
 def test_a_store_tells_its_space_and_gives_back_what_is_free(store: Store) -> None:

@@ -17,6 +17,7 @@ from toolwire.journal.database.gathering import begin_gathering, write_gathered
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG, METADATA, RUNS
 from toolwire.journal.database.work import RecordFuture, Work, fail, resolve_futures, write_batch
+from toolwire.journal.ledger.conversations import SeenStates
 
 SEALER = Sealer(b"k" * 32)
 
@@ -41,6 +42,7 @@ class InMemory:
         self.sealer = SEALER
         self.writer = SimpleNamespace(is_full=False)
         self.clock = time.time
+        self.seen = SeenStates()
         self.failure: Exception | None = None
         self.statements: list[tuple[str, Any]] = []
         event.listen(self.engine, "before_cursor_execute", self._noted)

@@ -10,6 +10,9 @@ from typing import Any, Final, cast
 
 from toolwire.definition.shape import ArgumentProblem, Invalid
 
+UNSHOWN_LIMIT = 100
+"""Problems that are not shown beside which proposals are tried. Checking thousands of problems again is costly."""
+
 PROPOSAL_LIMIT_BYTES = 450
 """Maximum size of a proposal in a message: a text of 100 characters, quoted."""
 
@@ -44,9 +47,10 @@ def _is_item(given: str) -> bool:
 def add_proposals(values: Values, given: dict[str, Any], read: Callable[[dict[str, Any]], Values]) -> Values:
     """Adds the proposals that `read` takes to the messages of the problems. Right values stay as they are.
 
-    `values` is what `read` made of `given`. It is called again at most twice.
+    `values` is what `read` made of `given`. It is called again at most twice, and not beside more than
+    `UNSHOWN_LIMIT` problems that are not shown: they would stay, and hide whether a proposal is right.
     """
-    if not isinstance(values, Invalid):
+    if not isinstance(values, Invalid) or values.more > UNSHOWN_LIMIT:
         return values
     problems = list(values.problems)
     for number in range(max(len(problem.proposals) for problem in problems)):

@@ -16,6 +16,9 @@ FORMS_LIMIT = 64
 
 _INDEX = re.compile(r"\[\d+\]")
 
+_WRONG = ""
+"""Stands for all places at or under a wrong one."""
+
 
 @limit_references
 def drop_untaken_nulls(value: Any, schema: Any, root: Mapping[str, Any], *, name: str, wrong: Collection[str]) -> bool:
@@ -24,29 +27,46 @@ def drop_untaken_nulls(value: Any, schema: Any, root: Mapping[str, Any], *, name
     `name` is the argument's name. Only nulls at or under the places of `wrong` are deleted, and all items of one list
     count as one place: a message about nulls lists only the first ones. A key of a map is data and stays.
     """
-    places = {_INDEX.sub("[]", place) for place in wrong}
+    places = frozenset(_INDEX.sub("[]", place) for place in wrong)
     known, steps, is_changed = _Forms(root), STEPS_LIMIT, False
-    waiting: list[tuple[Any, list[Any], str, bool]] = [(value, [schema], name, name in places)]
-    while waiting and steps > 0:
-        holder, schemas, place, is_wrong = waiting.pop()
+    start = _place(places, name, name)
+    waiting: list[tuple[Any, list[Any], str]] = [] if start is None else [(value, [schema], start)]
+    while waiting:
+        holder, schemas, place = waiting.pop()
         nodes = known.of(schemas)
+        # Taken off before the work: one list of many items is beyond the limit by itself.
+        steps -= len(nodes) * (1 + len(holder))
+        if steps < 0:
+            break
         if type(holder) is list:
             items = cast("list[Any]", holder)
-            steps -= len(nodes) * (1 + len(items))
-            below, is_below = f"{place}[]", is_wrong or f"{place}[]" in places
-            waiting.extend((item, _item(nodes, at), below, is_below) for at, item in enumerate(items) if item)
-        elif type(holder) is dict:
-            fields = cast("dict[str, Any]", holder)
-            steps -= len(nodes) * (1 + len(fields))
-            for key, item in list(fields.items()):
-                below = _INDEX.sub("[]", f"{place}.{key}")
-                is_below = is_wrong or below in places
-                if item is None and is_below and known.takes_no_null(key, nodes):
-                    del fields[key]
-                    is_changed = True
-                elif item:
-                    waiting.append((item, _field_schemas(nodes, key), below, is_below))
+            below = _place(places, place, f"{place}[]")
+            if below is not None:
+                waiting.extend((item, _item(nodes, at), below) for at, item in enumerate(items) if _is_filled(item))
+            continue
+        fields = cast("dict[str, Any]", holder)
+        for key, item in list(fields.items()):
+            below = _place(places, place, f"{place}.{key}")
+            if item is None and below == _WRONG and known.takes_no_null(key, nodes):
+                del fields[key]
+                is_changed = True
+            elif below is not None and _is_filled(item):
+                waiting.append((item, _field_schemas(nodes, key), below))
     return is_changed
+
+
+def _place(places: frozenset[str], above: str, place: str) -> str | None:
+    """Returns the place without its indexes, `_WRONG`, or None if no place of `places` is there or below."""
+    if above == _WRONG:
+        return _WRONG
+    plain = _INDEX.sub("[]", place)
+    if plain in places:
+        return _WRONG
+    return plain if any(wrong.startswith(plain) for wrong in places) else None
+
+
+def _is_filled(item: Any) -> bool:
+    return isinstance(item, (list, dict)) and bool(cast("list[Any] | dict[str, Any]", item))
 
 
 def takes_null(node: Mapping[str, Any]) -> bool:
@@ -65,8 +85,10 @@ class _Forms:
         self._found: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
 
     def of(self, schemas: list[Any]) -> list[dict[str, Any]]:
-        """Returns the alternatives of all these schemas."""
-        return [node for schema in schemas for node in self._of_one(schema)]
+        """Returns the alternatives of all these schemas, each once: those of a type that holds itself would double
+        with each level.
+        """
+        return list({id(node): node for schema in schemas for node in self._of_one(schema)}.values())
 
     def takes_no_null(self, key: str, nodes: list[dict[str, Any]]) -> bool:
         """True if the key is a field of an object, no form requires it, and null fits none of its schemas."""

@@ -92,6 +92,8 @@ class Work:
     """Seconds that it waits for work for which a caller waits, to share its transaction; 0: a caller waits for it."""
     failed: Callable[[Exception], Any] | None = None
     """Returns the answer when the database could not be used. None: the future raises."""
+    is_caller: bool = False
+    """True for the last work of a caller that waits. The writer sets it when it takes the work."""
 
     @property
     def refusal(self) -> BaseException | None:

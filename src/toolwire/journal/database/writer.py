@@ -48,13 +48,13 @@ class Writer:
         self._is_closed = False
         self._is_writing = False
         self._awaited = 0
-        """Futures in the queue."""
+        """Callers that wait for work in the queue."""
         self._wanted = 0
         """The number of them at which the thread is woken."""
         self._expected = 1
-        """Futures that the last transaction resolved, and those that came meanwhile."""
+        """Callers that the last transaction answered, and those that came meanwhile."""
         self._took_s = 0.0
-        """Time of the last transaction."""
+        """Time of the last transaction of callers alone."""
 
     @property
     def commits(self) -> int:
@@ -73,7 +73,7 @@ class Writer:
             return not self._waiting and not self._is_writing
 
     def put(self, *works: Work) -> None:
-        """Adds works, one directly after the other. After `close`, or without a thread, each is refused.
+        """Adds the works of one caller, one after the other. After `close`, or without a thread, each is refused.
 
         The future of a refused work raises `StoreUnavailable`.
         """
@@ -85,7 +85,8 @@ class Writer:
                 for work in works:
                     if work.future is not None:
                         work.future.shown, work.future.writer = self._transactions.shown, self._thread
-                    self._awaited += work.is_awaited
+                works[-1].is_caller = any(work.is_awaited for work in works)
+                self._awaited += works[-1].is_caller
                 if was_empty or before < self._wanted <= self._awaited:
                     self._changed.notify_all()
                 return
@@ -134,8 +135,9 @@ class Writer:
         while batch := self._next():
             began = time.monotonic()
             self._transactions.write(batch)
-            self._expected = sum(work.is_awaited for work in batch)
-            self._took_s = time.monotonic() - began
+            self._expected = sum(work.is_caller for work in batch)
+            if not any(work.patience_s for work in batch):
+                self._took_s = time.monotonic() - began
             # The thread must not keep the last batch alive while it waits.
             del batch
         self._transactions.close()
@@ -172,7 +174,7 @@ class Writer:
     def _take(self) -> Sequence[Work]:
         was_full = self.is_full
         batch = [self._waiting.popleft() for _ in range(min(BATCH_LIMIT, len(self._waiting)))]
-        self._awaited -= sum(work.is_awaited for work in batch)
+        self._awaited -= sum(work.is_caller for work in batch)
         self._is_writing = True
         if was_full:
             self._changed.notify_all()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, Select, delete, func, select, union
 
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.locks import KEPT, LOG_PRUNING, lock_in_order
@@ -17,15 +17,24 @@ from toolwire.journal.database.tables import KEPT_RESULTS, LOG, RUNS
 from toolwire.journal.growth.prune_clock import PruneClock
 from toolwire.journal.growth.prune_lease import PruneLease
 from toolwire.journal.growth.short_results import NewValue, shorten_run
-from toolwire.journal.ledger.forgetting import ENDED, EndedRun, find_ended, forget, lock_ended
+from toolwire.journal.ledger.forgetting import (
+    ENDED,
+    WITHOUT_RULES,
+    EndedRun,
+    find_ended,
+    forget,
+    lock_ended,
+    read_starts,
+)
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.pruning import PruneRequest, prune_slice
 from toolwire.journal.retention import DAY_S, PruneReport, Retention
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import StoreUnavailable, Unrepresentable
 
-SLICE_S = 0.01
-"""Seconds of work in one transaction: a fifth of the 50 ms that a writer may wait at most. Its commit comes on top."""
+SLICE_S = 0.005
+"""Seconds of work in one transaction: a tenth of the 50 ms that a writer may wait at most. Its commit comes on top, and
+writes as many pages as the work has changed."""
 
 SLICE_BYTES = 4 * 1024 * 1024
 """Bytes that one transaction frees: some milliseconds' work, also on a slow disk. A run is never divided."""
@@ -105,7 +114,7 @@ class Slices:
         if runs is not None:
             report += self._forget_runs(runs)
         if results is not None:
-            report += self._shorten_results(results) + self._drop_long_results(results)
+            report += self._shorten_results(results) + self._drop_long_results(_results_not_read(results))
         if log is not None:
             due = self._database.read(partial(log_due, before=log))
             dropped = self.prune_log(PruneRequest(before=log))
@@ -127,7 +136,8 @@ class Slices:
             worked = time.monotonic() - began
             return answer
 
-        answer = database.run(renew_and_do, locks=locks).result()
+        # With patience: callers wait for one another as long as their own transactions take.
+        answer = database.run(renew_and_do, locks=locks, patience_s=PAUSE_S).result()
         # Without its commit, which takes as long for one row as for many on a slow disk.
         self._rows = min(MOST_ROWS, max(LEAST_ROWS, int(self._rows * min(2.0, SLICE_S / worked))))
         # As long as the slice took with its commit, so that half of the time at least is left to others.
@@ -135,15 +145,22 @@ class Slices:
         return answer
 
     def _forget_runs(self, before: float) -> PruneReport:
-        report, sealer = PruneReport(), self._database.sealer
+        # Apart, because a run may have many of them.
+        report = self._drop_long_results(_results_to_forget(before))
         for group in self._divide(self._find(before, has_results=False)):
-            found = self._spare_damaged(
-                [run.run_id for run in group],
-                lambda ids: self._do(lambda connection: forget(connection, sealer, ids, before, self._now), KEPT, *ids),
-            )
+            found = self._spare_damaged([run.run_id for run in group], lambda ids: self._forget_slice(ids, before))
             gone = {run_id for ids in found for run_id in ids}
             report += PruneReport(runs=len(gone), bytes=sum(run.bytes for run in group if run.run_id in gone))
         return report
+
+    def _forget_slice(self, ids: Sequence[str], before: float) -> list[str]:
+        """Forgets these runs, and returns the ids of those that were still due.
+
+        Their starts, which the log names, are read before, beside the writer.
+        """
+        sealer = self._database.sealer
+        starts = self._database.read(partial(read_starts, sealer=sealer, run_ids=ids))
+        return self._do(lambda connection: forget(connection, sealer, starts, before, self._now), KEPT, *ids)
 
     def _shorten_results(self, before: float) -> PruneReport:
         report = PruneReport()
@@ -181,10 +198,9 @@ class Slices:
                 run_many(connection, statement, rows)
         return len(done)
 
-    def _drop_long_results(self, before: float) -> PruneReport:
-        """Drops the long results of ended runs in which no model has read since."""
-        report = PruneReport()
-        query = select_long_results(before).limit(SEARCHED)
+    def _drop_long_results(self, due: Select[Any, Any]) -> PruneReport:
+        """Drops the long results that a query finds."""
+        report, query = PruneReport(), due.order_by(KEPT_RESULTS.c.read_at).limit(SEARCHED)
         while rows := self._database.read(lambda connection: list(connection.execute(query).all())):
             for group in self._divide(rows):
                 ids = [row.result_id for row in group]
@@ -192,8 +208,10 @@ class Slices:
                 def drop(connection: Connection, ids: Sequence[str] = ids) -> int:
                     # As every transaction that drops long results.
                     lock_in_order(connection, [KEPT])
-                    these = KEPT_RESULTS.c.result_id.in_(ids) & (KEPT_RESULTS.c.read_at < before)
-                    return connection.execute(delete(KEPT_RESULTS).where(these)).rowcount
+                    still_due = due.with_only_columns(KEPT_RESULTS.c.result_id).where(KEPT_RESULTS.c.result_id.in_(ids))
+                    return connection.execute(
+                        delete(KEPT_RESULTS).where(KEPT_RESULTS.c.result_id.in_(still_due))
+                    ).rowcount
 
                 report += PruneReport(long_results=self._do(drop, KEPT), bytes=sum(row.bytes for row in group))
         return report
@@ -237,16 +255,21 @@ _MARK_DONE = "UPDATE runs SET has_results = 0 WHERE run_id = ?"
 def count_due(database: Database, retention: Retention) -> PruneReport:
     """Returns what a pass would delete now. Shortening results frees more bytes than it says."""
     now = database.clock()
-    report = PruneReport()
+    report, long_results = PruneReport(), list[Select[Any, Any]]()
     if retention.runs_days is not None:
-        for run in find_all(database, now - retention.runs_days * DAY_S, now, has_results=False):
+        before = now - retention.runs_days * DAY_S
+        for run in find_all(database, before, now, has_results=False):
             report += PruneReport(runs=not run.is_held, bytes=0 if run.is_held else run.bytes)
+        long_results.append(_results_to_forget(before))
     if retention.results_days is not None:
         before = now - retention.results_days * DAY_S
         for run in find_all(database, before, now, has_results=True):
             report += PruneReport(results=not run.is_held)
-        query = select_long_results(before).subquery()
-        counts = select(func.count(), func.coalesce(func.sum(query.c.bytes), 0)).select_from(query)
+        long_results.append(_results_not_read(before))
+    if long_results:
+        # A union has each of them once.
+        found = union(*long_results).subquery()
+        counts = select(func.count(), func.coalesce(func.sum(found.c.bytes), 0)).select_from(found)
         count, size = database.read(lambda connection: connection.execute(counts).one())
         report += PruneReport(long_results=count, bytes=size)
     if retention.log_days is not None:
@@ -274,9 +297,17 @@ def log_due(connection: Connection, before: float) -> PruneReport:
     return PruneReport(log_rows=count, bytes=size)
 
 
-def select_long_results(before: float) -> Any:
+def _results_to_forget(before: float) -> Select[Any, Any]:
+    """Returns the query for the long results of runs that go."""
+    return _results_of_ended(before).where(WITHOUT_RULES)
+
+
+def _results_not_read(before: float) -> Select[Any, Any]:
     """Returns the query for the long results of ended runs in which no model has read since that time."""
-    columns = select(KEPT_RESULTS.c.result_id, KEPT_RESULTS.c.bytes)
+    return _results_of_ended(before).where(KEPT_RESULTS.c.read_at < before)
+
+
+def _results_of_ended(before: float) -> Select[Any, Any]:
     ended = RUNS.c.status.in_(ENDED) & (RUNS.c.updated_at < before) & (RUNS.c.owner == "")
-    query = columns.join(RUNS, RUNS.c.run_id == KEPT_RESULTS.c.run_id).where(ended, KEPT_RESULTS.c.read_at < before)
-    return query.order_by(KEPT_RESULTS.c.read_at)
+    columns = select(KEPT_RESULTS.c.result_id, KEPT_RESULTS.c.bytes)
+    return columns.join(RUNS, RUNS.c.run_id == KEPT_RESULTS.c.run_id).where(ended)

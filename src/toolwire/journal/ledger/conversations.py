@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from toolwire.journal.conversation_info import ConversationInfo, refuse_other
+from toolwire.journal.conversation_info import ConversationInfo, is_owner, refuse_other
 from toolwire.journal.database.driver import run_statement
 from toolwire.journal.database.gathering import find_part
 from toolwire.journal.database.sealing import Sealer
@@ -21,6 +21,12 @@ from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 
+SEEN_STATES = 1_000
+"""Conversations whose state is kept in memory: a gateway has about as many clients at a time."""
+
+SEEN_BYTES = 4_096
+"""Maximum bytes of a sealed state that is kept in memory. All together take a few megabytes then."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationState:
@@ -32,6 +38,35 @@ class ConversationState:
     """URLs that stood whole in results, the oldest first."""
     groups: frozenset[str] = frozenset()
     """The tool groups that were active at the end of the last turn."""
+    sealed: bytes = field(default=b"", compare=False)
+    """The state as it stands in its row; empty if it has none yet."""
+
+
+class SeenStates:
+    """The states of conversations as this process saw them last, so that a new run need not read them.
+
+    Another process may have changed one since. Each is compared with its row when a run that started from it is
+    written.
+    """
+
+    def __init__(self) -> None:
+        self._states = dict[str, ConversationState]()
+
+    def find(self, run: RunStart) -> ConversationState | None:
+        """Returns the state of the conversation that a new run is about to enter; None if it has to be read."""
+        if not run.conversation:
+            return ConversationState(caller=run.caller)
+        state = self._states.get(run.conversation)
+        return state if state is not None and is_owner(state.caller, run.caller) else None
+
+    def keep(self, conversation: str, state: ConversationState | None) -> None:
+        """Keeps a state in place of the one before; None and a large one are not kept."""
+        self._states.pop(conversation, None)
+        if state is None or len(state.sealed) > SEEN_BYTES:
+            return
+        if len(self._states) >= SEEN_STATES:
+            self._states.clear()
+        self._states[conversation] = state
 
 
 def look_at_conversation(connection: Connection, sealer: Sealer, run: RunStart) -> ConversationState:
@@ -52,24 +87,24 @@ def look_at_conversation(connection: Connection, sealer: Sealer, run: RunStart) 
 
 def join_conversation(
     connection: Connection, sealer: Sealer, run: RunStart, known: ConversationState, now: float
-) -> None:
-    """Enters a new run into its conversation. `known` is the state that the run has read.
+) -> ConversationState | None:
+    """Enters a new run into its conversation. `known` is the state from which the run started.
 
-    The conversation stays locked until the end of the transaction.
+    Returns the state from now on; None for a run without a conversation. The conversation stays locked until the end of
+    the transaction.
 
     Raises:
         DecisionRefused: `not_permitted`.
         ConversationChanged: Another turn has read more since.
     """
     if not run.conversation:
-        return
-    state = lock_conversation(connection, sealer, run.conversation, run.caller, now)
+        return None
+    state = lock_conversation(connection, sealer, run.conversation, run.caller, now, known)
     refuse_other(run.conversation, state.caller, run.caller)
     if (state.taints, state.urls) != (known.taints, known.urls):
         raise ConversationChanged
     both = state.taints | set(run.taints)
-    if both != state.taints:
-        _keep(connection, sealer, run.conversation, replace(state, taints=both))
+    return state if both == state.taints else _keep(connection, sealer, run.conversation, replace(state, taints=both))
 
 
 def whose(run: RunStart) -> dict[str, str]:
@@ -144,15 +179,19 @@ def rejoin_conversation(
 
 def has_read(
     connection: Connection, sealer: Sealer, run: RunStart, taints: Iterable[Label], urls: Sequence[str]
-) -> None:
-    """Adds the labels and URLs that a run has read to those of its conversation. `urls` are the new ones."""
+) -> ConversationState | None:
+    """Adds the labels and URLs that a run has read to those of its conversation. `urls` are the new ones.
+
+    Returns the state of the conversation, or None if the run has read nothing new.
+    """
     more = set(taints)
     if not run.conversation or (more <= set(run.taints) and not urls):
-        return
+        return None
     state = lock_conversation(connection, sealer, run.conversation, run.caller, run.created_at)
-    if urls or not more <= state.taints:
-        read = replace(state, taints=state.taints | more, urls=tuple(with_urls(state.urls, urls)))
-        _keep(connection, sealer, run.conversation, read)
+    if not urls and more <= state.taints:
+        return state
+    read = replace(state, taints=state.taints | more, urls=tuple(with_urls(state.urls, urls)))
+    return _keep(connection, sealer, run.conversation, read)
 
 
 def active_groups(connection: Connection, sealer: Sealer, conversation: str, caller: Caller) -> frozenset[str]:
@@ -174,8 +213,7 @@ def _state_for(connection: Connection, sealer: Sealer, conversation: str, caller
     if sealed is None:
         return None
     state = state_of(sealer, conversation, sealed)
-    is_own = (state.caller.principal, state.caller.tenant) == (caller.principal, caller.tenant)
-    return state if is_own else None
+    return state if is_owner(state.caller, caller) else None
 
 
 def keep_groups(
@@ -236,12 +274,22 @@ def infos(connection: Connection, sealer: Sealer, limit: int) -> list[Conversati
 
 
 def lock_conversation(
-    connection: Connection, sealer: Sealer, conversation: str, caller: Caller, now: float
+    connection: Connection,
+    sealer: Sealer,
+    conversation: str,
+    caller: Caller,
+    now: float,
+    known: ConversationState | None = None,
 ) -> ConversationState:
     """Locks a conversation, and returns its state. A new one belongs to `caller`.
 
-    The work that does so names the conversation in `Work.locks`.
+    `known` is a state that this process has seen: one that has not changed need not be opened. The work that does so
+    names the conversation in `Work.locks`.
     """
+    if known is not None and known.sealed:
+        found = run_statement(connection, _TOUCH_KNOWN, now, clear_text(conversation)).fetchall()
+        if found:
+            return known if found[0][0] == known.sealed else state_of(sealer, conversation, found[0][0])
     new = _seal_state(sealer, conversation, ConversationState(caller=caller))
     (row,) = run_statement(connection, _TOUCH, clear_text(conversation), now, now, new).fetchall()
     return state_of(sealer, conversation, row[0])
@@ -252,11 +300,14 @@ _TOUCH = (
     "INSERT INTO conversations (conversation, created_at, updated_at, state) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (conversation) DO UPDATE SET updated_at = excluded.updated_at RETURNING state"
 )
+_TOUCH_KNOWN = "UPDATE conversations SET updated_at = ? WHERE conversation = ? RETURNING state"
 _KEEP_STATE = "UPDATE conversations SET state = ? WHERE conversation = ?"
 
 
-def _keep(connection: Connection, sealer: Sealer, conversation: str, state: ConversationState) -> None:
-    run_statement(connection, _KEEP_STATE, _seal_state(sealer, conversation, state), clear_text(conversation))
+def _keep(connection: Connection, sealer: Sealer, conversation: str, state: ConversationState) -> ConversationState:
+    sealed = _seal_state(sealer, conversation, state)
+    run_statement(connection, _KEEP_STATE, sealed, clear_text(conversation))
+    return replace(state, sealed=sealed)
 
 
 def _seal_state(sealer: Sealer, conversation: str, state: ConversationState) -> bytes:
@@ -276,6 +327,7 @@ def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationSt
             taints=frozenset(form["taints"]),
             urls=tuple(form.get("urls", ())),
             groups=frozenset(form.get("groups", ())),
+            sealed=sealed,
         )
 
     return read_form(sealer.open(sealed, "conversations", conversation, "state"), make_state)

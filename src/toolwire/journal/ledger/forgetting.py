@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,12 @@ from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.ledger.leases import living_holder
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.run import KEYED
+from toolwire.journal.run import KEYED, RunStart
 
 ENDED = ("finished", "stopped", "diverged")
+
+WITHOUT_RULES = ~exists().where(RULES.c.run_id == RUNS.c.run_id)
+"""The condition of runs in which no person chose to remember a rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ def find_ended(
     With `has_results` they are those whose results are still whole. Without it, runs with a remembered rule are left
     out: they are never forgotten.
     """
-    wanted = RUNS.c.has_results == 1 if has_results else ~exists().where(RULES.c.run_id == RUNS.c.run_id)
+    wanted = RUNS.c.has_results == 1 if has_results else WITHOUT_RULES
     size = func.sum(func.coalesce(func.length(STEPS.c.begun), 0) + func.coalesce(func.length(STEPS.c.ended), 0))
     bytes_of = select(func.coalesce(size, 0)).where(STEPS.c.run_id == RUNS.c.run_id).correlate(RUNS).scalar_subquery()
     query = _select_ended(RUNS.c.created_at, bytes_of.label("bytes"), before=before).where(wanted)
@@ -66,11 +69,23 @@ def find_ended(
 
 def lock_ended(connection: Connection, run_ids: Sequence[str], before: float, now: float) -> list[Any]:
     """Locks those of the runs that ended before that time and that no process holds, and returns their rows."""
-    query = _select_ended(RUNS.c.start, before=before).where(RUNS.c.run_id.in_(run_ids)).with_for_update(of=RUNS)
+    query = _select_ended(before=before).where(RUNS.c.run_id.in_(run_ids)).with_for_update(of=RUNS)
     return [row for row in connection.execute(query) if not _is_held(row, now)]
 
 
-def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], before: float, now: float) -> list[str]:
+def read_starts(connection: Connection, sealer: Sealer, run_ids: Sequence[str]) -> dict[str, RunStart]:
+    """Returns the starts of these runs, by run id. They never change.
+
+    Raises:
+        DecisionRefused: As `read_form`.
+    """
+    rows = connection.execute(select(RUNS.c.run_id, RUNS.c.start).where(RUNS.c.run_id.in_(run_ids)))
+    return {row.run_id: read_form(sealer.open(row.start, "runs", row.run_id, "start"), read_run) for row in rows}
+
+
+def forget(
+    connection: Connection, sealer: Sealer, starts: Mapping[str, RunStart], before: float, now: float
+) -> list[str]:
     """Deletes those of the runs that ended before that time, and returns their ids.
 
     The log says which runs were forgotten, so that `verify` tells them from runs that are missing. A run in which a
@@ -78,19 +93,18 @@ def forget(connection: Connection, sealer: Sealer, run_ids: Sequence[str], befor
     """
     # As every transaction that drops long results, so that two never wait for each other.
     lock_in_order(connection, [KEPT])
-    remembered = set(connection.execute(select(RULES.c.run_id).where(RULES.c.run_id.in_(run_ids))).scalars())
-    rows = [row for row in lock_ended(connection, run_ids, before, now) if row.run_id not in remembered]
-    if not rows:
+    remembered = set(connection.execute(select(RULES.c.run_id).where(RULES.c.run_id.in_(starts))).scalars())
+    due = lock_ended(connection, list(starts), before, now)
+    ids = [row.run_id for row in due if row.run_id not in remembered]
+    if not ids:
         return []
-    ids = [row.run_id for row in rows]
-    starts = [read_form(sealer.open(row.start, "runs", row.run_id, "start"), read_run) for row in rows]
     asked = select(REQUESTS.c.request_id).where(REQUESTS.c.run_id.in_(ids))
     connection.execute(delete(DECISIONS).where(DECISIONS.c.request_id.in_(asked)))
     for table in (REQUESTS, NOTES, STEPS, KEPT_RESULTS, VARIABLES, RUNS):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     if keyed := [{"run_id": run_id} for run_id in ids if run_id.startswith(KEYED)]:
         connection.execute(insert(FORGOTTEN), keyed)
-    append(connection, sealer, [run_event(start, "forgotten") for start in starts])
+    append(connection, sealer, [run_event(starts[run_id], "forgotten") for run_id in ids])
     return ids
 
 

@@ -59,8 +59,11 @@ _encoded = dumper(_refuse_value, allow_nan=True)
 # Computed once: `dataclasses.fields` inspects the whole class, and every record needs both.
 _START_FIELDS = tuple(field.name for field in dataclasses.fields(Start))
 _STEP_FIELDS = tuple(field.name for field in dataclasses.fields(Step))
+# Variables have a note of their own, so that a list of runs does not read them.
+_RUN_FIELDS = tuple(field.name for field in dataclasses.fields(RunStart) if field.name not in ("reply", "variables"))
 _start_values = attrgetter(*_START_FIELDS)
 _step_values = attrgetter(*_STEP_FIELDS)
+_run_values = attrgetter(*_RUN_FIELDS)
 
 
 def encode_form(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
@@ -188,9 +191,7 @@ def read_start(form: Mapping[str, Any]) -> Start:
 
 def run_form(start: RunStart) -> dict[str, Any]:
     """Returns the form of a run's start. Its reply is in JSON types already."""
-    form = plain_form(dataclasses.replace(start, reply={}, variables=None))
-    # They have a note of their own, so that a list of runs does not read them.
-    del form["variables"], form["reply"]
+    form = tag(dict(zip(_RUN_FIELDS, _run_values(start), strict=True)))
     if not start.conversation:
         # The form of a run without a conversation is as old as the first store.
         del form["conversation"]
@@ -287,8 +288,12 @@ def _read_outcome(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None
 
 def plain_form(value: object) -> dict[str, Any]:
     """Returns the form of a dataclass with simple fields: a request, a decision or a rule."""
-    fields = dataclasses.fields(cast("Any", value))
-    return {field.name: tag(getattr(value, field.name)) for field in fields}
+    return {name: tag(getattr(value, name)) for name in _field_names(cast("type[Any]", type(value)))}
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def read_plain(kind: type[T], form: Mapping[str, Any]) -> T:
@@ -302,11 +307,6 @@ def read_plain(kind: type[T], form: Mapping[str, Any]) -> T:
     # Most fields are texts and numbers, which no tag stands around.
     values.update({name: untag(value) for name, value in values.items() if type(value) in (dict, list)})
     return _read_dataclass(kind, values)
-
-
-@cache
-def _field_names(kind: type[Any]) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(kind))
 
 
 def _read_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:

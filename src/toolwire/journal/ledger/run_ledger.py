@@ -413,7 +413,9 @@ class RunLedger:
         sealer = self._database.sealer
         append(connection, sealer, [run_event(self.start, status, lease=lease.number, steps=self._history.spans())])
         known = set(self.urls)
-        has_read(connection, sealer, self.start, taints, [url for url in urls if url not in known])
+        state = has_read(connection, sealer, self.start, taints, [url for url in urls if url not in known])
+        if state is not None:
+            self._database.seen.keep(self.start.conversation, state)
         self.status = status
 
     # -- how --------------------------------------------------------------------------------------------------------

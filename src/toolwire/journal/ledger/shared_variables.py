@@ -28,7 +28,7 @@ def with_variables(connection: Connection, sealer: Sealer, run: RunStart) -> Run
 
     Without a principal it keeps its own. Lock the conversation first.
     """
-    if run.variables is None or not _is_shared(run):
+    if not shares_variables(run):
         return run
     kept = _read_variables(connection, sealer, run).values()
     return replace(run, variables={name: text for one in kept for name, text in one.items()})
@@ -69,6 +69,11 @@ def keep_variables(connection: Connection, sealer: Sealer, run: RunStart, change
     _write_variables(
         connection, sealer, run, run.run_id, {name: text for name, text in change.set.items() if name in after}
     )
+
+
+def shares_variables(run: RunStart) -> bool:
+    """Returns whether a new run has the variables of other runs."""
+    return run.variables is not None and _is_shared(run)
 
 
 def _is_shared(run: RunStart) -> bool:

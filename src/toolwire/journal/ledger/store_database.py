@@ -24,6 +24,7 @@ from toolwire.journal.database.tables import META, OWNERS
 from toolwire.journal.database.work import RecordFuture, Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.conversation_leases import ConversationLease, HeldConversations
+from toolwire.journal.ledger.conversations import SeenStates
 from toolwire.journal.ledger.leases import LeaseRenewal, Owner, give_up, leases_of, leave, living_holder, renew
 from toolwire.journal.log.chain import CHAIN, Chain, LogRows, write_rows
 from toolwire.journal.log.following import Tail
@@ -62,6 +63,8 @@ class Database:
         """Returns the seconds since the epoch by which leases, due times and expiry go."""
         self.closing = threading.Event()
         """Set when the database is being closed: what works in the background ends."""
+        self.seen = SeenStates()
+        """The states of conversations as this process saw them last."""
         self.run_news = RunNews(location)
         """Wakes those who wait for a run of another process."""
         self.pruning = threading.Lock()
@@ -95,10 +98,11 @@ class Database:
         otherwise: Callable[[Connection, Exception], T] | None = None,
         *,
         locks: Collection[str] = (),
+        patience_s: float = 0.0,
     ) -> Future[T]:
-        """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise` and `locks`."""
+        """Queues a job for the writer; the future resolves after the commit. See `Work` for the other arguments."""
         future = RecordFuture[T]()
-        self.writer.put(Work(future=future, job=job, otherwise=otherwise, locks=locks))
+        self.writer.put(Work(future=future, job=job, otherwise=otherwise, locks=locks, patience_s=patience_s))
         return future
 
     def put(self, *works: Work) -> None:
@@ -123,7 +127,13 @@ class Database:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             # A statement of the driver's own would begin one without the settings of this store.
             connection.begin()
-            return job(connection)
+            try:
+                return job(connection)
+            except BaseException:
+                # The error may keep a statement of SQLite open, and with it the state that this connection reads.
+                if self.location.path is not None:
+                    connection.invalidate()
+                raise
 
     def run_alone(self, job: Callable[[Connection], T]) -> T:
         """Runs a job in this thread that must not be in a transaction.

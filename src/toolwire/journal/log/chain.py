@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection, func, select
@@ -207,15 +208,16 @@ def _draft(row: Mapping[str, Any]) -> dict[str, Any]:
 def _link(head: Head, drafts: Sequence[Mapping[str, Any]]) -> tuple[Head, list[dict[str, Any]]]:
     """Numbers the rows after the head, and returns the new head with them."""
     written: list[dict[str, Any]] = []
-    for draft in drafts:
-        columns = {"seq": head.seq + 1, **draft}
-        head = replace(head, seq=columns["seq"], hash=row_hash(head.hash, columns))
-        written.append({**columns, "hash": head.hash})
-    return head, written
+    last = head.hash
+    for seq, draft in enumerate(drafts, head.seq + 1):
+        columns = {"seq": seq, **draft}
+        last = row_hash(last, columns)
+        written.append({**columns, "hash": last})
+    return replace(head, seq=head.seq + len(written), hash=last), written
 
 
 def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    insert_rows(connection, "log", _WRITTEN, [tuple(row[name] for name in _WRITTEN) for row in rows])
+    insert_rows(connection, "log", _WRITTEN, [_written_values(row) for row in rows])
 
 
 def entry_of(written: str) -> Mapping[str, Any] | None:
@@ -252,16 +254,21 @@ WHOSE = ("conversation", "principal", "agent", "tenant")
 _FIRST_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
 _COLUMNS = (*_FIRST_COLUMNS, *WHOSE)
 _WRITTEN = (*_COLUMNS, "hash", "parent", "duration_s")
+_written_values = itemgetter(*_WRITTEN)
+_hashed_values = itemgetter(*_COLUMNS)
 
 
+_OF_FIRST_SCHEMA = (None,) * len(WHOSE)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def row_hash(before: str, columns: Mapping[str, Any]) -> str:
     """Returns the hash of a row, which covers the hash of the row before."""
+    values = _hashed_values(columns)
     # A row of the first schema has no value in these columns. If some are removed from a later row, its hash changes.
-    is_first = all(columns[name] is None for name in WHOSE)
-    row = _ENCODER.encode([columns[name] for name in (_FIRST_COLUMNS if is_first else _COLUMNS)])
+    if values[len(_FIRST_COLUMNS) :] == _OF_FIRST_SCHEMA:
+        values = values[: len(_FIRST_COLUMNS)]
+    row = _ENCODER.encode(values)
     return sha256(f"{before}\n{row}".encode()).hexdigest()
 
 

@@ -73,6 +73,9 @@ def redact(value: Any) -> Any:
     """Returns a copy of a JSON value with `<redacted>` in place of every secret that can be recognised."""
     if isinstance(value, str):
         return redact_text(value)
+    # Of the rest most are numbers. To ask whether one is a mapping takes longer than all else here.
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         return _redact_mapping(cast("Mapping[Any, Any]", value))
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from toolwire.facade.built_in.kept_variables import KeptVariables, TurnVariables
 from toolwire.facade.built_in.program_entry import engine_of_programs
-from toolwire.facade.driving import async_scope
+from toolwire.facade.driving import async_ports, async_scope
 from toolwire.facade.toolkits.kept_groups import GroupStore, KeptGroups
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports.offload import is_large_value, offload_if
@@ -142,7 +142,7 @@ class Runs:
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
         self.groups.switch_on(self._scope())
-        ports, is_changed = async_scope(self._scope()).ports, False
+        ports, is_changed = async_ports(self._scope()), False
         is_big = any(is_large_value(call.arguments) for call in reply.calls)
         while True:
             started = await offload_if(ports, is_big, lambda: self._open(run_id, reply, run))
@@ -177,16 +177,15 @@ class Runs:
 
     def _run_start(self, run_id: str, reply: Reply, taints: Iterable[Label]) -> RunStart:
         now = self.store.clock()
-        names = {call.name for call in reply.calls}
         scope = self._scope()
-        entries = [entry for entry in scope.catalogue if entry.name in names]
+        called = [scope.catalogue.find(name) for name in dict.fromkeys(call.name for call in reply.calls)]
         return RunStart(
             run_id=run_id,
             reply=reply_form(reply),
             protocol=self._protocol,
             caller=scope.caller,
             conversation=scope.conversation,
-            tools={entry.name: entry.tool.digest for entry in entries},
+            tools={entry.name: entry.tool.digest for entry in called if entry is not None},
             policy_digest=scope.policy.digest,
             taints=tuple(sorted(taints)),
             engine=engine_of_programs(scope),
@@ -200,14 +199,18 @@ class Runs:
         scope, read = self._scope(), getattr(self.store, "taints", None)
         return frozenset() if read is None or not scope.conversation else read(scope.conversation, caller=scope.caller)
 
-    def has(self, run_id: str) -> bool:
+    async def has(self, run_id: str) -> bool:
         """Returns whether the run is on record.
 
         Raises:
             DecisionRefused: `not_permitted`: the run is another principal's.
         """
+        find = getattr(self.store, "has_run", None)
+        # Most keys are new, and a look at the whole run takes ten times as long.
+        if find is not None and not await async_ports(self._scope()).wait_for(find(run_id)):
+            return False
         try:
-            self.run_id_of(run_id)
+            await asyncio.to_thread(self.run_id_of, run_id)
         except DecisionRefused as refused:
             if refused.code != "unknown_run":
                 raise
@@ -227,7 +230,7 @@ class Runs:
                 Nothing was run, except that other calls of the reply may have run before a program diverged.
             ConfigurationError: The run holds a program, and the session runs none. Nothing was run.
         """
-        ports = async_scope(self._scope()).ports
+        ports = async_ports(self._scope())
         ledger = cast("KeptRun", await ports.wait_for(self.store.reopen(run_id)))
         try:
             await self.groups.read_later(self._scope(), ledger.start.conversation)
@@ -281,8 +284,8 @@ class Runs:
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         start = ledger.start
         shared = None if start.variables is None else TurnVariables(start.variables, self._variables.language)
-        scope = replace(
-            async_scope(self._scope()),
+        scope = async_scope(
+            self._scope(),
             run_id=ledger.run_id,
             run=run,
             end=run.end,
