@@ -19,12 +19,13 @@ def paid(folder: Path) -> list[str]:
 
 
 def save_approval(folder: Path, out: Any) -> dict[str, Any]:
-    """Saves an approval of what waits, and returns its request."""
-    [asked] = out["__interrupt__"]
-    [request] = asked.value["requests"]
-    decisions = {asked.id: [{"request_id": request["id"], "verdict": "approve"}]}
+    """Saves an approval of all that waits, and returns the first request."""
+    requests = {asked.id: asked.value["requests"] for asked in out["__interrupt__"]}
+    decisions = {
+        asked: [{"request_id": request["id"], "verdict": "approve"} for request in of] for asked, of in requests.items()
+    }
     (folder / "decisions.json").write_text(json.dumps(decisions))
-    return request
+    return next(iter(requests.values()))[0]
 
 
 def go_on_and_die(url: str, folder: Path, dies_at: str) -> int:
@@ -51,3 +52,22 @@ def test_what_ended_is_not_run_again(url: str, opened: Callable[[], Store], tmp_
     assert go_on_and_die(url, tmp_path, "save") == -signal.SIGKILL
     assert resume(store, tmp_path)["messages"][-1].content == "done: paid 5"
     assert paid(tmp_path) == ["5"]
+
+
+def test_of_two_equal_calls_with_one_id_the_second_alone_is_in_doubt(
+    url: str, opened: Callable[[], Store], tmp_path: Path
+) -> None:
+    store = opened()
+    out = run(store, tmp_path, {"messages": "Go."}, payments=2)
+    assert len(out["__interrupt__"]) == 2
+    save_approval(tmp_path, out)
+    assert go_on_and_die(url, tmp_path, "second") == -signal.SIGKILL
+    assert paid(tmp_path) == ["5", "5"]
+    for out in (resume(store, tmp_path), run(store, tmp_path, None)):
+        [doubt] = out["__interrupt__"]
+        assert "may have run" in doubt.value["requests"][0]["text"]
+        assert paid(tmp_path) == ["5", "5"]
+    save_approval(tmp_path, out)
+    told = resume(store, tmp_path)["messages"][-3:-1]
+    assert [message.content for message in told] == ["paid 5", "paid 5"]
+    assert paid(tmp_path) == ["5", "5", "5"]

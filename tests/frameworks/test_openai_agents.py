@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    Model,
+    ModelBehaviorError,
+    ModelResponse,
+    RunConfig,
+    Runner,
+    RunState,
+    Usage,
+    function_tool,
+    set_tracing_disabled,
+)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from tests.journal.test_reading import statements
 from tests.patience import until
-from toolwire import CallContext, ConfigurationError, Decision, DecisionRefused, Store, ToolRegistry, ToolSpec
+from toolwire import CallContext, ConfigurationError, Decision, Store, ToolRegistry, ToolSpec
 from toolwire.frameworks.openai_agents import function_tools
 
 set_tracing_disabled(True)
@@ -91,13 +101,18 @@ async def ask(world: World, **options: Any) -> str:
     return result.to_state().to_string()
 
 
-async def go_on(world: World, saved: str, agent: Agent[Any] | None = None, **options: Any) -> Any:
-    """Approves what waits in a saved state, and goes on in other objects, as another process has them."""
-    agent = agent or world.agent()
+async def approved(agent: Agent[Any], saved: str, **options: Any) -> RunState[Any]:
+    """Returns a saved state in which all that waits is approved."""
     state = await RunState.from_string(agent, saved)
     for item in state.get_interruptions():
         state.approve(item, **options)
-    return await Runner.run(agent, state)
+    return state
+
+
+async def go_on(world: World, saved: str, agent: Agent[Any] | None = None, **options: Any) -> Any:
+    """Approves what waits in a saved state, and goes on in other objects, as another process has them."""
+    agent = agent or world.agent()
+    return await Runner.run(agent, await approved(agent, saved, **options))
 
 
 async def test_a_call_runs_and_is_told(world: World) -> None:
@@ -137,12 +152,11 @@ async def test_the_frameworks_own_tool_pays_twice(world: World) -> None:
     assert world.paid == [5, 5]
 
 
-async def test_a_call_asks_once_whether_it_is_on_record(world: World) -> None:
-    with statements(world.store) as question, pytest.raises(DecisionRefused):
-        world.store.run("r_none")
-    with statements(world.store) as seen:
-        await Runner.run(world.agent([("call_1", "add", {"a": 1, "b": 2})]), "Go.")
-    assert (world.told, seen.count(question[0])) == (["3"], 1)
+async def test_a_call_asks_once_whether_it_is_on_record(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = Store.has_run, list[str]()
+    monkeypatch.setattr(Store, "has_run", lambda store, run_id: (asked.append(run_id), real(store, run_id))[1])
+    await Runner.run(world.agent([("call_1", "add", {"a": 1, "b": 2})]), "Go.")
+    assert (world.told, len(asked)) == (["3"], 1)
 
 
 async def test_always_approve_decides_nothing(world: World) -> None:
@@ -216,6 +230,20 @@ async def test_a_tool_that_is_disabled_is_not_offered(world: World) -> None:
     registry.disable("add", "not today")
     await Runner.run(agent, "Go.")
     assert world.offered == [{"pay"}]
+
+
+@pytest.mark.parametrize("how", ["disabled", "denied"])
+async def test_a_tool_that_went_away_while_its_call_waits_is_told_if_the_run_says_so(how: str, world: World) -> None:
+    saved, registry = await ask(world), world.registry()
+    if how == "disabled":
+        registry.disable("pay", "not today")
+    agent = world.agent(tools=registry, permissions={"pay": "deny"} if how == "denied" else None)
+    # The control: the SDK's default ends the run.
+    with pytest.raises(ModelBehaviorError, match="pay not found"):
+        await go_on(world, saved, agent)
+    tell = RunConfig(tool_not_found_behavior="return_error_to_model")
+    result = await Runner.run(agent, await approved(agent, saved), run_config=tell)
+    assert (result.final_output, world.told, world.paid) == ("done", ["Tool 'pay' not found."], [])
 
 
 async def test_private_and_untrusted_data_ask_before_they_are_sent(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -153,6 +154,73 @@ async def test_a_decision_of_an_unknown_request_is_the_frameworks_error(world: W
             message_history=saved, deferred_tool_results=asked.build_results(approve_all=True, metadata=wrong)
         )
     assert world.paid == []
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ([], "it must be a list of decisions"),
+        (None, "it must be a list of decisions"),
+        (True, "it must be a list of decisions"),
+        ("yes", "it is not JSON: line 1, column 1"),
+        ([7], "a decision must be an object"),
+        ([{"verdict": "approve"}], "request_id"),
+    ],
+)
+async def test_an_approval_beside_decisions_that_are_none_approves_nothing(given: Any, why: str, world: World) -> None:
+    asked, saved = await ask(world, call("pay", amount=5))
+    [request] = asked.metadata["call_1"]["requests"]
+    for metadata in ({"decisions": given}, {"requests": [request], "decisions": given}):
+        results = DeferredToolResults(approvals={"call_1": True}, metadata={"call_1": metadata})
+        with pytest.raises(UserError, match=f"(?s){re.escape(why)}.*Write .*{request['id']}"):
+            await world.agent([]).run(message_history=saved, deferred_tool_results=results)
+    assert world.paid == []
+    # The control: the approval without decisions.
+    await world.agent([]).run(message_history=saved, deferred_tool_results=approved(asked))
+    assert world.paid == [5]
+
+
+@pytest.mark.parametrize("given", [None, "a_1", [7], [{}]])
+async def test_requests_that_are_none_approve_nothing(given: Any, world: World) -> None:
+    asked, saved = await ask(world, call("pay", amount=5))
+    wrong = DeferredToolResults(approvals={"call_1": True}, metadata={"call_1": {"requests": given}})
+    with pytest.raises(UserError, match=r"write metadata=asked\.metadata"):
+        await world.agent([]).run(message_history=saved, deferred_tool_results=wrong)
+    assert world.paid == []
+    await world.agent([]).run(message_history=saved, deferred_tool_results=approved(asked))
+    assert world.paid == [5]
+
+
+async def test_an_edit_beside_decisions_is_refused(world: World) -> None:
+    asked, saved = await ask(world, call("pay", amount=5))
+    decisions = [{"request_id": asked.metadata["call_1"]["requests"][0]["id"], "verdict": "approve"}]
+    results = DeferredToolResults(
+        approvals={"call_1": ToolApproved(override_args={"amount": 3})}, metadata={"call_1": {"decisions": decisions}}
+    )
+    with pytest.raises(UserError, match="override_args and 'decisions' decide on the same call"):
+        await world.agent([]).run(message_history=saved, deferred_tool_results=results)
+    assert world.paid == []
+
+
+async def test_decisions_alone_count_beside_the_requests(world: World) -> None:
+    async def pay_both(context: CallContext) -> str:
+        """Pays twice."""
+        await asyncio.gather(context.call("pay", amount=1), context.call("pay", amount=2))
+        return "paid both"
+
+    def agent(*calls: ToolCallPart) -> Agent[Any, Any]:
+        registry = world.registry()
+        registry.register(pay_both)
+        return world.agent(calls, registry)
+
+    first = await agent(call("pay_both")).run("Go.", conversation_id="c-1")
+    shown = first.output.metadata["call_1"]["requests"]
+    one, two = sorted(shown, key=lambda request: request["arguments"]["amount"])
+    given = {"requests": shown, "decisions": [{"request_id": one["id"], "verdict": "approve"}]}
+    results = first.output.build_results(approve_all=True, metadata={"call_1": given})
+    second = await agent().run(message_history=first.all_messages(), deferred_tool_results=results)
+    assert [request["id"] for request in second.output.metadata["call_1"]["requests"]] == [two["id"]]
+    assert 2 not in world.paid
 
 
 async def test_one_id_for_two_calls_runs_both(world: World) -> None:

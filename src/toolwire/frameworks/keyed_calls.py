@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.facade.store_opening import resolve_store
-from toolwire.journal.store import Store
-from toolwire.permission.approval import ApprovalRequest, DecisionRefused
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.rendering import render
-from toolwire.session.runs.turn_keys import keyed_run_id
+from toolwire.session.runs.wire import decisions_of
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
+from toolwire.vocabulary.blocks import block_for_model
+from toolwire.vocabulary.call_events import ToolEvent
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 
 SESSIONS = 200
@@ -28,6 +31,7 @@ _OWN = {
     "conversation": "the framework names it",
     "finish": "the framework ends",
 }
+_OPTIONS = [name for name in inspect.signature(Session).parameters if name not in ("tools", "store", *_OWN)]
 
 FOR_THE_MODEL = {
     "conversation_busy": "nothing was run, because another call of this conversation is at work. Make this call again "
@@ -46,9 +50,13 @@ class Sessions:
     """The sessions over the same tools, one for each conversation."""
 
     def __init__(self, tools: Any, store: Any, options: Mapping[str, Any]) -> None:
-        for name, why in _OWN.items():
-            if name in options:
-                raise ConfigurationError(f"{name}={options[name]!r:.80}: leave it out, because {why}")
+        for name, value in options.items():
+            if name in _OWN:
+                raise ConfigurationError(f"{name}={value!r:.80}: leave it out, because {_OWN[name]}")
+            if name not in _OPTIONS:
+                raise ConfigurationError(
+                    f"{name}={value!r:.80}: there is no such option{suggestion(nearest(name, _OPTIONS))}"
+                )
         if store is None:
             raise ConfigurationError("store=None: give a store, such as store='sqlite:///runs.db'")
         self.store = resolve_store(store)
@@ -57,12 +65,21 @@ class Sessions:
 
     def of(self, conversation: str) -> Session:
         """Returns the session of a conversation. A new one waits for the store."""
+        return self._keep(conversation, self._open.get(conversation) or self._make(conversation=conversation))
+
+    async def wait_for(self, conversation: str) -> Session:
+        """Returns the session of a conversation. A new one is made in a thread."""
+        session = self._open.get(conversation)
+        return self._keep(conversation, session) if session else await asyncio.to_thread(self.of, conversation)
+
+    def _keep(self, conversation: str, session: Session) -> Session:
+        """Returns the session that is kept, as the one that was used last. Another thread may have made it too."""
         with self._lock:
-            session = self._open.pop(conversation, None) or self._make(conversation=conversation)
-            self._open[conversation] = session
+            kept = self._open.setdefault(conversation, session)
+            self._open.move_to_end(conversation)
             if len(self._open) > SESSIONS:
                 self._open.popitem(last=False)
-            return session
+            return kept
 
 
 async def take_call(
@@ -71,13 +88,18 @@ async def take_call(
     call_id: str,
     name: str,
     arguments: Mapping[str, Any],
-    decide: Callable[[Sequence[ApprovalRequest]], Iterable[Any]] | None = None,
+    decide: Callable[[Sequence[ApprovalRequest]], list[Decision]] | None = None,
+    events: Callable[[ToolEvent], Any] | None = None,
 ) -> Turn:
-    """Runs one call once under its key, and returns its turn. `decide` gives decisions on the requests that wait."""
-    turn = await unless_cancelled(session, session.turn(message_of(call_id, name, arguments), key=key))
+    """Runs one call once under its key, and returns its turn.
+
+    `decide` gives decisions on the requests that wait. It may wait for the store.
+    """
+    called = message_of(call_id, name, arguments)
+    turn = await unless_cancelled(session, session.turn(called, key=key, events=events))
     if turn.suspended is None or decide is None:
         return turn
-    decisions = list(decide(turn.suspended.pending))
+    decisions = await asyncio.to_thread(decide, turn.suspended.pending)
     return await unless_cancelled(session, session.resume(turn.run_id, decisions)) if decisions else turn
 
 
@@ -106,19 +128,14 @@ async def unless_cancelled(session: Session, turn: Coroutine[Any, Any, Turn]) ->
         raise
 
 
-def is_on_record(session: Session, store: Store, key: str) -> bool:
-    """Returns whether a call with this key was taken before. Waits for the store."""
-    try:
-        store.run(keyed_run_id(session.conversation, key))
-    except DecisionRefused as refused:
-        if refused.code != "unknown_run":
-            raise
-        return False
-    return True
+def refusal_text(refused: DecisionRefused, error: type[Exception]) -> str:
+    """Returns what the model is told of a refused call.
 
-
-def refusal_text(refused: DecisionRefused) -> str:
-    """Returns what the model is told of a refused call."""
+    Raises:
+        error: The refusal is for the application.
+    """
+    if refused.code not in FOR_THE_MODEL:
+        raise error(str(refused)) from refused
     return f"{refused.code}: {FOR_THE_MODEL[refused.code]}"
 
 
@@ -132,7 +149,35 @@ def request_data(request: ApprovalRequest) -> dict[str, Any]:
     return {**data, "arguments": dict(request.arguments), "text": text}
 
 
-def text_for_model(turn: Turn) -> str:
-    """Returns what the model is told of a call without images and sounds."""
+def read_decisions(given: Any, pending: Sequence[ApprovalRequest], written: str) -> list[Decision]:
+    """Reads the decisions that an application gives, one at least.
+
+    `written` is the code by which it gives them, with `{}` in their place.
+
+    Raises:
+        DecisionRefused: It gives no readable decision. The text says what to write.
+    """
+    why, first = "it must be a list of decisions", pending[0]
+    try:
+        is_readable = bool(given) and isinstance(given, str | list | Mapping)
+        if is_readable and (found := decisions_of(first.run_id, cast("Any", given))):
+            return found
+    except DecisionRefused as refused:
+        why = str(refused)
+    verdict = "'answer', 'answer': ..." if first.kind == "question" else "'approve'"
+    right = written.format(f"[{{'request_id': {first.id!r}, 'verdict': {verdict}}}]")
+    raise DecisionRefused("malformed", f"{written.format(f'{given!r:.80}')}: {why}. Write {right}")
+
+
+def is_success(turn: Turn) -> bool:
+    """Returns whether the one call of a turn has a result."""
+    return bool(turn.results) and turn.results[0].success
+
+
+def content_for_model(turn: Turn, part_of: Callable[[Any], Any]) -> Any:
+    """Returns what the model is told of a call: text, or if the result has images or sounds, a part for each block."""
+    shown: list[Any] = [block_for_model(block) for block in turn.results[0].content] if is_success(turn) else []
+    if any(block["type"] != "text" for block in shown):
+        return [part_of(block) for block in shown]
     content = turn.messages[0].get("content") if turn.messages else None
     return content if isinstance(content, str) else turn.text

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import copy_context
+from functools import partial
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.frameworks.keyed_calls import (
     FOR_THE_MODEL,
     Sessions,
+    content_for_model,
+    is_success,
     key_of,
-    message_of,
+    read_decisions,
     refusal_text,
     request_data,
-    text_for_model,
+    take_call,
     unless_cancelled,
 )
-from toolwire.permission.approval import Decision, DecisionRefused
+from toolwire.permission.approval import DecisionRefused
 from toolwire.runtime.extras import packages_of, require_version
 from toolwire.runtime.identity import new_id
-from toolwire.session.runs.wire import decisions_of
+from toolwire.runtime.runtime import default_runtime
 from toolwire.session.session import Session
-from toolwire.session.turn import Suspended, Turn
-from toolwire.vocabulary.blocks import ContentBlock, block_for_model
+from toolwire.session.turn import Turn
 from toolwire.vocabulary.call_events import ToolEvent
 
 require_version("langchain", "langchain_tools", "langchain", "1.5")
@@ -37,6 +37,13 @@ with packages_of("langchain", "langchain_tools"):
     from langgraph.prebuilt import ToolRuntime
     from langgraph.types import interrupt
     from pydantic import Field
+
+_SENT = "__pregel_push"
+"""How the path of a node begins that LangGraph runs for a `Send`."""
+_SAME_CALLS = (
+    "same_calls: nothing was run, because this message makes the same call several times with one id, and they cannot "
+    "be told apart. Make it once in a message."
+)
 
 
 def langchain_tools(tools: Any, *, store: Any, **options: Any) -> list[StructuredTool]:
@@ -75,14 +82,21 @@ class OfferedTools(AgentMiddleware[Any, Any, Any]):
 
 
 def _offer(request: Any) -> Any:
-    return request.override(tools=[one for one in request.tools if not isinstance(one, _Tool) or one.is_offered()])
+    sessions = {tool.session for tool in request.tools if isinstance(tool, _Tool)}
+    offered = {(session, tool.name) for session in sessions for tool in session.tools}
+    return request.override(
+        tools=[
+            tool for tool in request.tools if not isinstance(tool, _Tool) or (tool.session, tool.own_name) in offered
+        ]
+    )
 
 
 class _Tool(StructuredTool):
     """A tool whose arguments may have any name: LangChain's own takes `config` and `run_manager` for itself."""
 
-    is_offered: Callable[[], bool] = Field(exclude=True)
-    """Returns whether the model may call it now."""
+    own_name: str
+    session: Any = Field(exclude=True)
+    """A session that says which tools the model may call now."""
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - as LangChain calls it
         assert self.func is not None
@@ -96,34 +110,45 @@ class _Tool(StructuredTool):
 def _tool(sessions: Sessions, function: Mapping[str, Any], first: Session, tool: Tool) -> StructuredTool:
     name = function["name"]
 
-    def is_offered() -> bool:
-        return any(one.name == tool.name for one in first.tools)
+    async def arun(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
+        return await _run_call(sessions, name, arguments, toolwire_runtime)
 
     def run(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
-        session = sessions.of(_conversation(toolwire_runtime))
+        return default_runtime().portal.run(partial(arun, toolwire_runtime, **arguments))
 
-        async def block(method: str, *given: Any, **options: Any) -> Turn:
-            return getattr(session, f"run_{method}")(*given, **options)
-
-        try:
-            # It never waits: `block` has blocked.
-            _Call(name, arguments, toolwire_runtime).take(block).send(None)
-        except StopIteration as ended:
-            return ended.value
-        raise AssertionError
-
-    async def arun(toolwire_runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
-        session = await asyncio.to_thread(sessions.of, _conversation(toolwire_runtime))
-
-        async def wait(method: str, *given: Any, **options: Any) -> Turn:
-            return await unless_cancelled(session, getattr(session, method)(*given, **options))
-
-        return await _Call(name, arguments, toolwire_runtime).take(wait)
-
-    description, schema = function.get("description", ""), function["parameters"]
     return _Tool(
-        name=name, description=description, args_schema=schema, func=run, coroutine=arun, is_offered=is_offered
+        name=name,
+        description=function.get("description", ""),
+        args_schema=function["parameters"],
+        func=run,
+        coroutine=arun,
+        own_name=tool.name,
+        session=first,
     )
+
+
+async def _run_call(
+    sessions: Sessions, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]
+) -> ToolMessage:
+    """Runs a call of the model once, and returns what the model is told."""
+    call_id = runtime.tool_call_id or ""
+    message = partial(ToolMessage, name=name, tool_call_id=call_id)
+    key = _key(name, arguments, runtime)
+    if key is None:
+        return message(content=_SAME_CALLS, status="error")
+
+    async def tell(event: ToolEvent) -> None:
+        # Only the chunks of a running tool are streamed.
+        if event.type == "TOOL_CHUNK":
+            runtime.stream_writer({"tool_call_id": call_id, **event.to_dict()})
+
+    session = await sessions.wait_for(_conversation(runtime))
+    try:
+        turn = await take_call(session, key, call_id, name, arguments, events=tell)
+        turn = await _decide_all(session, turn, tell)
+    except DecisionRefused as refused:
+        return message(content=refusal_text(refused, ToolException), status="error")
+    return message(content=content_for_model(turn, _block), status="success" if is_success(turn) else "error")
 
 
 def _conversation(runtime: ToolRuntime[Any, Any]) -> str:
@@ -139,108 +164,61 @@ def _messages(runtime: ToolRuntime[Any, Any]) -> list[Any]:
     return cast("list[Any]", found) if isinstance(found, list) else []
 
 
-def _decisions(turn: Turn, refused: DecisionRefused | None) -> Any:
-    """Returns the next decisions that the graph was resumed with. Without more of them the graph stops here.
+def _key(name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> str | None:
+    """Returns the key of a call. None: its message makes it several times, and nothing tells one from another.
+
+    Some servers give one id to several calls, of one message too. No two messages of a thread have one id.
+    """
+    call_id = runtime.tool_call_id
+    made = (
+        message
+        for message in reversed(_messages(runtime))
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+    )
+    if (message := next(made, None)) is None:
+        return key_of(call_id or "", None)
+    calls = [call for call in message.tool_calls if call["id"] == call_id]
+    if len(calls) == 1:
+        return key_of(call_id or "", message.id)
+    began = [message.id, name, arguments]
+    if sum(call["name"] == name and call["args"] == arguments for call in calls) > 1:
+        # `create_agent` sends each call by itself. They keep their places when the graph goes on.
+        path = runtime.config.get("metadata", {}).get("langgraph_path", ())
+        if path[:1] != (_SENT,):
+            return None
+        began.append(path)
+    return key_of(call_id or "", began)
+
+
+async def _decide_all(session: Session, turn: Turn, tell: Callable[[ToolEvent], Any]) -> Turn:
+    """Returns the turn after the decisions with which the graph was resumed. Without more of them the graph stops here.
 
     It keeps refused decisions too, and gives them again: those that came after them count.
     """
-    assert turn.suspended is not None
-    try:
-        given: Any = interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
-    except GraphInterrupt:
-        if refused is None:
-            raise
-        raise ToolException(str(refused)) from refused
-    return given
-
-
-def _read_decisions(given: Any, suspended: Suspended) -> list[Decision]:
-    """Returns the decisions with which the graph was resumed.
-
-    Raises:
-        DecisionRefused: They are none. The text says what to write.
-    """
-    why = "it must be a list of decisions"
-    try:
-        is_readable = bool(given) and isinstance(given, str | list | Mapping)
-        if is_readable and (found := decisions_of(suspended.run_id, cast("Any", given))):
-            return found
-    except DecisionRefused as refused:
-        why = str(refused)
-    first = suspended.pending[0]
-    verdict = "'answer', 'answer': ..." if first.kind == "question" else "'approve'"
-    raise DecisionRefused(
-        "malformed",
-        f"Command(resume={given!r:.80}): {why}. Write Command(resume=[{{'request_id': {first.id!r}, "
-        f"'verdict': {verdict}}}])",
-    )
-
-
-class _Call:
-    """One call of the model in its conversation."""
-
-    def __init__(self, name: str, arguments: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> None:
-        self._name, self._arguments, self._runtime = name, arguments, runtime
-        self._id, self._context = runtime.tool_call_id or "", copy_context()
-
-    async def take(self, do: Callable[..., Awaitable[Turn]]) -> ToolMessage:
-        """Runs the call by `do`, which runs a method of the session, and returns what the model is told."""
+    refused: DecisionRefused | None = None
+    while turn.suspended is not None:
         try:
-            called = message_of(self._id, self._name, self._arguments)
-            return self._answer(await self._decided(do, await do("turn", called, key=self._key, events=self._tell)))
-        except DecisionRefused as refused:
-            if refused.code not in FOR_THE_MODEL:
-                raise ToolException(str(refused)) from refused
-            return self._message(refusal_text(refused), "error")
-
-    async def _decided(self, do: Callable[..., Awaitable[Turn]], turn: Turn) -> Turn:
-        refused: DecisionRefused | None = None
-        while turn.suspended is not None:
-            given = _decisions(turn, refused)
-            try:
-                decisions = _read_decisions(given, turn.suspended)
-                turn, refused = await do("resume", turn.run_id, decisions, events=self._tell), None
-            except DecisionRefused as error:
-                if error.code in FOR_THE_MODEL:
-                    raise
-                refused = error
-        return turn
-
-    @property
-    def _key(self) -> str:
-        """The key of its turn. Some servers give one id to several calls; no two messages of a thread have one id."""
-        made = (
-            message.id
-            for message in reversed(_messages(self._runtime))
-            if isinstance(message, AIMessage) and any(call["id"] == self._id for call in message.tool_calls)
-        )
-        return key_of(self._id, next(made, None))
-
-    def _tell(self, event: ToolEvent) -> None:
-        """Streams the chunks of the running tool."""
-        if event.type == "TOOL_CHUNK":
-            chunk = {"tool_call_id": self._id, **event.to_dict()}
-            self._context.copy().run(self._runtime.stream_writer, chunk)
-
-    def _answer(self, turn: Turn) -> ToolMessage:
-        """Returns what the model is told."""
-        if not turn.results or not turn.results[0].success:
-            return self._message(text_for_model(turn), "error")
-        blocks = [_block(block) for block in turn.results[0].content]
-        return self._message(
-            text_for_model(turn) if all(block["type"] == "text" for block in blocks) else blocks, "success"
-        )
-
-    def _message(self, content: Any, status: Any) -> ToolMessage:
-        return ToolMessage(content=content, name=self._name, tool_call_id=self._id, status=status)
+            given = interrupt({"requests": [request_data(one) for one in turn.suspended.pending]})
+        except GraphInterrupt:
+            if refused is None:
+                raise
+            raise ToolException(str(refused)) from refused
+        try:
+            decisions = read_decisions(given, turn.suspended.pending, "Command(resume={})")
+            turn = await unless_cancelled(session, session.resume(turn.run_id, decisions, events=tell))
+            refused = None
+        except DecisionRefused as error:
+            if error.code in FOR_THE_MODEL:
+                raise
+            refused = error
+    return turn
 
 
-def _block(block: ContentBlock) -> dict[str, Any]:
+def _block(block: dict[str, Any]) -> dict[str, Any]:
     """Returns a block as LangChain's. Its messages of tools take a sound as a file alone."""
-    shown: Any = block_for_model(block)
-    if shown["type"] == "text":
-        return shown
-    source, kind = shown["source"], "image" if shown["type"] == "image" else "file"
+    if block["type"] == "text":
+        return block
+    source, kind = block["source"], "image" if block["type"] == "image" else "file"
     if source["type"] == "url":
         return {"type": kind, "url": source["url"]}
     return {"type": kind, "base64": source["data"], "mime_type": source["media_type"]}

@@ -5,25 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from toolwire.definition.tool import Tool
 from toolwire.frameworks.keyed_calls import (
-    FOR_THE_MODEL,
     Sessions,
-    is_on_record,
+    content_for_model,
     key_of,
     message_of,
     refusal_text,
     take_call,
-    text_for_model,
 )
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of, require_version
+from toolwire.session.runs.turn_keys import keyed_run_id
 from toolwire.session.session import Session
 from toolwire.session.turn import Turn
-from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 require_version("openai-agents", "function_tools", "openai-agents", "0.24")
@@ -58,32 +56,38 @@ def function_tools(tools: Any, *, store: Any, conversation: str, **options: Any)
     session = sessions.of(conversation)
     described = [one["function"] for one in session.request_tools]
     return [
-        _OneTool(session, sessions.store, tool).function_tool(function)
+        _function_tool(function, _OneTool(session, sessions.store, tool.name, function["name"]))
         for tool, function in zip(session.tools, described, strict=True)
     ]
 
 
+def _function_tool(function: Mapping[str, Any], tool: _OneTool) -> FunctionTool:
+    return FunctionTool(
+        name=function["name"],
+        description=function.get("description", ""),
+        params_json_schema=function["parameters"],
+        strict_json_schema=function.get("strict", False),
+        on_invoke_tool=tool.invoke,
+        needs_approval=tool.ask,
+        is_enabled=tool.is_enabled,
+    )
+
+
+@dataclass(frozen=True)
 class _OneTool:
-    def __init__(self, session: Session, store: Store, tool: Tool) -> None:
-        self._session = session
-        self._store = store
-        self._own_name = tool.name
-        self._name = ""
+    """A tool of a session, as the SDK asks about it and calls it."""
 
-    def function_tool(self, function: Mapping[str, Any]) -> FunctionTool:
-        """Returns the tool as the SDK has it."""
-        self._name = function["name"]
-        return FunctionTool(
-            name=self._name,
-            description=function.get("description", ""),
-            params_json_schema=function["parameters"],
-            strict_json_schema=function.get("strict", False),
-            on_invoke_tool=self._invoke,
-            needs_approval=self._ask,
-            is_enabled=lambda _context, _agent: any(tool.name == self._own_name for tool in self._session.tools),
-        )
+    _session: Session
+    _store: Store
+    _own_name: str
+    _name: str
+    """Its name in the provider's form."""
 
-    async def _ask(self, context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+    def is_enabled(self, _context: RunContextWrapper[Any], _agent: Any) -> bool:
+        """Returns whether the model may call it now."""
+        return any(tool.name == self._own_name for tool in self._session.tools)
+
+    async def ask(self, context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
         """Returns whether a person has to decide on a call. If so, its request is on record with what the rules saw."""
         if await asyncio.to_thread(self._effect, call_id, arguments) != "confirm":
             return False
@@ -102,21 +106,21 @@ class _OneTool:
             # The call itself tells the model what is wrong.
             return "auto"
 
-    async def _invoke(self, context: ToolContext[Any], text: str) -> Any:
+    async def invoke(self, context: ToolContext[Any], text: str) -> Any:
+        """Runs a call, and returns what the model is told."""
         try:
-            return _output(await self._take(context, json.loads(text or "{}")))
+            return content_for_model(await self._take(context, json.loads(text or "{}")), _part)
         except ValueError as error:
             return f"The arguments are not JSON: {error}"
         except DecisionRefused as refused:
-            if refused.code in FOR_THE_MODEL:
-                return refusal_text(refused)
-            raise UserError(str(refused)) from refused
+            return refusal_text(refused, UserError)
 
     async def _take(self, context: ToolContext[Any], arguments: Mapping[str, Any]) -> Turn:
         key, call_id = _key(context, context.tool_call_id), context.tool_call_id
         # A call that the SDK has approved for ever was not shown to anybody, and is not on record yet.
         is_approved = context.is_tool_approved(context.qualified_tool_name, call_id) is True
-        was_asked = is_approved and await asyncio.to_thread(is_on_record, self._session, self._store, key)
+        run_id = keyed_run_id(self._session.conversation, key)
+        was_asked = is_approved and await asyncio.wrap_future(self._store.has_run(run_id))
         turn = await take_call(self._session, key, call_id, self._name, arguments, _approve if was_asked else None)
         if turn.suspended is None:
             return turn
@@ -146,20 +150,12 @@ def _key(context: RunContextWrapper[Any], call_id: str) -> str:
     return key_of(call_id, context.turn_input)
 
 
-def _output(turn: Turn) -> Any:
-    if not turn.results or not turn.results[0].success:
-        return text_for_model(turn)
-    parts = [_part(block) for block in turn.results[0].content]
-    return text_for_model(turn) if all(isinstance(part, ToolOutputText) for part in parts) else parts
-
-
-def _part(block: ContentBlock) -> ToolOutputText | ToolOutputImage | ToolOutputFileContent:
-    shown: Any = block_for_model(block)
-    if shown["type"] == "text":
-        return ToolOutputText(text=shown["text"])
-    source = shown["source"]
+def _part(block: Mapping[str, Any]) -> ToolOutputText | ToolOutputImage | ToolOutputFileContent:
+    if block["type"] == "text":
+        return ToolOutputText(text=block["text"])
+    source = block["source"]
     is_data = source["type"] == "base64"
     url = f"data:{source['media_type']};base64,{source['data']}" if is_data else source["url"]
-    if shown["type"] == "image":
+    if block["type"] == "image":
         return ToolOutputImage(image_url=url)
     return ToolOutputFileContent(file_data=url) if is_data else ToolOutputFileContent(file_url=url)

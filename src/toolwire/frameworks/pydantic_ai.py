@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolwire.frameworks.keyed_calls import (
-    FOR_THE_MODEL,
     Sessions,
+    content_for_model,
+    is_success,
     key_of,
+    read_decisions,
     refusal_text,
     request_data,
     take_call,
-    text_for_model,
 )
+from toolwire.journal.store import Store
 from toolwire.permission.approval import SOMEBODY, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.runtime.extras import packages_of, require_version
-from toolwire.session.runs.wire import decisions_of
-from toolwire.session.session import Session
-from toolwire.session.turn import Turn
-from toolwire.vocabulary.blocks import ContentBlock, block_for_model
 
 require_version("pydantic-ai", "ToolwireToolset", "pydantic-ai-slim", "2.68")
 with packages_of("pydantic-ai", "ToolwireToolset"):
@@ -44,7 +41,7 @@ class ToolwireToolset(AbstractToolset[Any]):
 
     A call that waits for people raises `ApprovalRequired`, whose metadata has its `requests` (`id`, `kind`, `tool`,
     `arguments` and the `text` to show). To go on, approve it in `DeferredToolResults`, and give that metadata back. An
-    approval without it counts for the first requests of a call alone: a later one was not seen by whoever gave it.
+    approval without it counts for the first requests of a call alone: its author has seen no later ones.
     `override_args` edits the call. In the metadata, `"decisions"` answers each request by itself, as `Session.resume`
     takes them: questions, and calls of a program. Each `conversation_id` is one conversation of the store.
     """
@@ -56,25 +53,15 @@ class ToolwireToolset(AbstractToolset[Any]):
             ConfigurationError: As `Session`, there is no store, or the framework has the option itself.
         """
         self._id, self._sessions = id, Sessions(tools, store, options)
-        self._session: Session | None = None
 
     @property
     def id(self) -> str | None:
         """The id of the toolset among those of an agent."""
         return self._id
 
-    async def for_run(self, ctx: RunContext[Any]) -> ToolwireToolset:
-        """Returns the toolset of one run, with the session of its conversation."""
-        mine = copy(self)
-        mine._session = await asyncio.to_thread(self._sessions.of, _conversation(ctx))  # noqa: SLF001 - as self
-        return mine
-
-    async def _session_of(self, ctx: RunContext[Any]) -> Session:
-        return self._session or await asyncio.to_thread(self._sessions.of, _conversation(ctx))
-
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Returns the tools that the model may call at this step."""
-        session = await self._session_of(ctx)
+        session = await self._sessions.wait_for(_conversation(ctx))
         return {one["function"]["name"]: self._tool(one["function"]) for one in session.request_tools}
 
     def _tool(self, function: Mapping[str, Any]) -> ToolsetTool[Any]:
@@ -100,20 +87,22 @@ class ToolwireToolset(AbstractToolset[Any]):
             ToolFailed: It failed, with the text for the model.
             UserError: A decision was refused.
         """
-        session = await self._session_of(ctx)
+        session = await self._sessions.wait_for(_conversation(ctx))
         call_id = ctx.tool_call_id or ""
         moment, given = _find_call(ctx, call_id, tool_args)
-        approval = _Approval(ctx.tool_call_metadata, None if tool_args == given else tool_args, self._sessions.store)
-        decide = approval.decide if ctx.tool_call_approved else None
+        edited = None if tool_args == given else tool_args
+        decide = partial(_decide, self._sessions.store, ctx.tool_call_metadata or {}, edited)
+        key = key_of(call_id, moment)
         try:
-            turn = await take_call(session, key_of(call_id, moment), call_id, name, given, decide)
+            turn = await take_call(session, key, call_id, name, given, decide if ctx.tool_call_approved else None)
         except DecisionRefused as refused:
-            if refused.code in FOR_THE_MODEL:
-                raise ToolFailed(refusal_text(refused)) from refused
-            raise UserError(str(refused)) from refused
+            raise ToolFailed(refusal_text(refused, UserError)) from refused
         if turn.suspended is not None:
             raise ApprovalRequired(metadata={"requests": [request_data(one) for one in turn.suspended.pending]})
-        return _answer(turn)
+        content = content_for_model(turn, _part)
+        if not is_success(turn):
+            raise ToolFailed(content)
+        return content
 
     def withdraw(self, tool_call_id: str, conversation_id: str, *, reason: str = "it was withdrawn") -> int:
         """Stops the waiting runs of a call that was denied, which else expire by themselves. Returns their number.
@@ -128,40 +117,48 @@ class ToolwireToolset(AbstractToolset[Any]):
         return stopped
 
 
-class _Approval:
-    """The framework's approval of a call, for the requests that whoever gave it has seen."""
+def _decide(
+    store: Store, metadata: Mapping[str, Any], edited: Mapping[str, Any] | None, pending: Sequence[ApprovalRequest]
+) -> list[Decision]:
+    """Returns the decisions of an approval of the framework. Requests that its author has not seen wait on.
 
-    def __init__(self, metadata: Any, edited: Mapping[str, Any] | None, store: Any) -> None:
-        self._metadata: Mapping[str, Any] = metadata or {}
-        self._edited, self._store = edited, store
+    Raises:
+        DecisionRefused: `decisions` has none.
+        UserError: The call is edited in two ways.
+    """
+    if "decisions" not in metadata:
+        seen = _find_seen_ids(store, metadata, pending)
+        return [_decision(one, edited) for one in pending if one.kind == "approval" and one.id in seen]
+    if edited is not None:
+        raise UserError("override_args and 'decisions' decide on the same call: write the edit as one of the decisions")
+    given = read_decisions(metadata["decisions"], pending, "metadata={{tool_call_id: {{'decisions': {}}}}}")
+    return [replace(one, by=_BY) if one.by == SOMEBODY else one for one in given]
 
-    def decide(self, pending: Sequence[ApprovalRequest]) -> Iterator[Decision]:
-        """Returns the decisions on what waits. Requests that nobody has seen wait on."""
-        given: Iterable[Any] = self._metadata.get("decisions") or ()
-        decided = {one.request_id: one for one in decisions_of(pending[0].run_id, list(given))}
-        yield from (replace(one, by=_BY) if one.by == SOMEBODY else one for one in decided.values())
-        seen = self._seen(pending)
-        for request in pending:
-            if request.kind == "approval" and request.id in seen and request.id not in decided:
-                yield self._decision(request)
 
-    def _seen(self, pending: Sequence[ApprovalRequest]) -> set[str]:
-        if "requests" in self._metadata:
-            return {str(one["id"]) for one in self._metadata["requests"]}
-        if self._metadata.get("decisions"):
-            return set()
-        asked = self._store.requests(pending[0].run_id)
-        return {one.id for one in pending} if all(one.state == "pending" for one in asked) else set()
+def _find_seen_ids(store: Store, metadata: Mapping[str, Any], pending: Sequence[ApprovalRequest]) -> set[str]:
+    """Returns the ids of the requests that the author of the approval has seen.
 
-    def _decision(self, request: ApprovalRequest) -> Decision:
-        if self._edited is None:
-            return Decision(verdict="approve", request_id=request.id, by=_BY)
-        if request.parent:
-            raise UserError(
-                "override_args edits the call of the model, and a call below it waits: write "
-                "metadata={tool_call_id: {'decisions': [...]}}"
-            )
-        return Decision(verdict="edit", arguments=self._edited, request_id=request.id, by=_BY)
+    Raises:
+        UserError: `requests` is not what was given out.
+    """
+    if "requests" in metadata:
+        try:
+            return {str(one["id"]) for one in metadata["requests"]}
+        except (TypeError, KeyError):
+            raise UserError("metadata={tool_call_id: {'requests': ...}}: write metadata=asked.metadata") from None
+    asked = store.requests(pending[0].run_id)
+    return {one.id for one in pending} if all(one.state == "pending" for one in asked) else set()
+
+
+def _decision(request: ApprovalRequest, edited: Mapping[str, Any] | None) -> Decision:
+    if edited is None:
+        return Decision(verdict="approve", request_id=request.id, by=_BY)
+    if request.parent:
+        raise UserError(
+            "override_args edits the call of the model, and a call below it waits: write "
+            "metadata={tool_call_id: {'decisions': [...]}}"
+        )
+    return Decision(verdict="edit", arguments=edited, request_id=request.id, by=_BY)
 
 
 def _conversation(ctx: RunContext[Any]) -> str:
@@ -181,18 +178,10 @@ def _find_call(ctx: RunContext[Any], call_id: str, given: dict[str, Any]) -> tup
     return ctx.run_id or "", given
 
 
-def _answer(turn: Turn) -> Any:
-    if not turn.results or not turn.results[0].success:
-        raise ToolFailed(text_for_model(turn))
-    parts = [_part(block) for block in turn.results[0].content]
-    return text_for_model(turn) if all(isinstance(part, str) for part in parts) else parts
-
-
-def _part(block: ContentBlock) -> str | BinaryContent | ImageUrl | AudioUrl:
-    shown: Any = block_for_model(block)
-    if shown["type"] == "text":
-        return shown["text"]
-    source = shown["source"]
+def _part(block: Mapping[str, Any]) -> str | BinaryContent | ImageUrl | AudioUrl:
+    if block["type"] == "text":
+        return block["text"]
+    source = block["source"]
     if source["type"] == "base64":
         return BinaryContent(data=base64.b64decode(source["data"]), media_type=source["media_type"])
-    return (ImageUrl if shown["type"] == "image" else AudioUrl)(url=source["url"])
+    return (ImageUrl if block["type"] == "image" else AudioUrl)(url=source["url"])

@@ -1,0 +1,46 @@
+"""The sessions that an adapter keeps open."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from toolwire import ConfigurationError, Store
+from toolwire.frameworks import keyed_calls
+from toolwire.frameworks.keyed_calls import Sessions
+from toolwire.frameworks.langchain import langchain_tools
+from toolwire.frameworks.openai_agents import function_tools
+from toolwire.frameworks.pydantic_ai import ToolwireToolset
+
+
+def test_the_session_that_was_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_calls, "SESSIONS", 2)
+    with Store.open("memory:") as store:
+        sessions = Sessions([], store, {})
+        first, second = sessions.of("a"), sessions.of("b")
+        assert [sessions.of("b"), sessions.of("a")] == [second, first]
+        sessions.of("c")
+        assert sessions.of("a") is first
+        assert sessions.of("b") is not second
+
+
+async def test_an_open_session_is_found_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open("memory:") as store:
+        sessions = Sessions([], store, {})
+        made = await sessions.wait_for("a")
+        monkeypatch.setattr(keyed_calls.asyncio, "to_thread", None)
+        assert await sessions.wait_for("a") is made
+
+
+@pytest.mark.parametrize("made", [ToolwireToolset, langchain_tools, partial(function_tools, conversation="c-1")])
+def test_an_unknown_option_is_refused_at_once_with_a_near_one(made: Any) -> None:
+    with Store.open("memory:") as store:
+        with pytest.raises(
+            ConfigurationError, match=r"permission=\{\}: .* no such option; did you mean 'permissions'\?"
+        ):
+            made([], store=store, permission={})
+        with pytest.raises(ConfigurationError, match=r"colour='red': there is no such option$"):
+            made([], store=store, colour="red")
+        made([], store=store, permissions={})
