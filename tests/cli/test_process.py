@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from tests.cli.command_line import Ended, command, run_process, started
 from tests.cli.conftest import Write
 from tests.patience import PATIENCE_S
+from toolwire.cli.output import Output
 
 Program = Callable[[str], str]
 
@@ -138,3 +140,16 @@ def test_a_process_without_streams_works(tools: str) -> None:
     script = f"{' '.join(command('call', 'add', 'a=1', '--tools', tools))} <&- >&- 2>&-"
     done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_message_is_written_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pieces(io.StringIO):
+        def write(self, text: str) -> int:
+            pieces.append(text)
+            return super().write(text)
+
+    pieces = list[str]()
+    monkeypatch.setattr(sys, "stderr", Pieces())
+    Output().say("serving tools at http://127.0.0.1:8000/mcp")
+    # A warning of another thread cannot come before the end of the line.
+    assert [piece for piece in pieces if piece] == ["serving tools at http://127.0.0.1:8000/mcp\n"]

@@ -153,6 +153,7 @@ def test_a_prompt_that_does_not_exist_is_wrong_usage(described: str, option: lis
         (["policy", "explain", "--help"], "0 1 2 3 130"),
         (["approvals", "--help"], "0 1 2 130"),
         (["log", "--help"], "0 1 2 130"),
+        (["serve", "--help"], "0 1 2 3 130 143"),
         (["doctor", "--help"], "0 1 2 130"),
         (["completion", "--help"], "0 1 2 130"),
     ],

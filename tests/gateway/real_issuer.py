@@ -24,8 +24,8 @@ import httpx2
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
+from tests.free_ports import free_port
 from tests.gateway.conftest import Served
-from tests.gateway.test_starting import free_port
 from tests.gateway.test_tokens import client_of
 from tests.patience import until
 from toolwire import MCPClient, ToolRegistry

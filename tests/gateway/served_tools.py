@@ -107,8 +107,8 @@ async def book(day: str, record: str, context: CallContext) -> str:
     return f"a table for {guests}, for {name}"
 
 
-def new_registry() -> ToolRegistry:
-    registry = ToolRegistry()
+def new_registry(**options: Any) -> ToolRegistry:
+    registry = ToolRegistry(**options)
     for tool in (add, show, fail, count, wait, nap, process, die, book):
         registry.register(tool)
     registry.register(pay, permission="confirm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -36,13 +37,13 @@ RULES = [{"tool": "*", "effect": "auto"}]
 
 
 def answer_text(key: str, given: Any) -> str:
-    if key == "sample":
+    if key.startswith("sample"):
         return f"{given.model}: {given.content.text}"
     return ",".join(str(root.uri) for root in given.roots)
 
 
 def wanting_server(asked: list[str]) -> Server[Any]:
-    """A server whose one tool wants what its argument names: a sample, roots, or both with a form."""
+    """A server whose one tool wants what its argument names: samples, roots and forms. A number may follow a name."""
     wanted: dict[str, Any] = {"sample": SAMPLE, "roots": types.ListRootsRequest(), "form": FORM}
     types_of: dict[str, Any] = {"sample": types.CreateMessageResult, "roots": types.ListRootsResult}
 
@@ -58,7 +59,9 @@ def wanting_server(asked: list[str]) -> Server[Any]:
         asked.append(",".join(names))
         if context.protocol_version == "2026-07-28":
             if not params.input_responses:
-                return types.InputRequiredResult(input_requests={name: wanted[name] for name in names})
+                return types.InputRequiredResult(
+                    input_requests={name: wanted[name.rstrip("0123456789")] for name in names}
+                )
             given: dict[str, Any] = dict(params.input_responses)
         else:
             related = ServerMessageMetadata(related_request_id=context.request_id)
@@ -71,7 +74,7 @@ def wanting_server(asked: list[str]) -> Server[Any]:
                 return types.CallToolResult(
                     is_error=True, content=[types.TextContent(text=f"{error.error.code} {error.error.message}")]
                 )
-        texts = [answer_text(name, given[name]) for name in names if name != "form"]
+        texts = [answer_text(name, given[name]) for name in names if not name.startswith("form")]
         return types.CallToolResult(content=[types.TextContent(text=text) for text in texts])
 
     return Server("wanting", on_list_tools=list_tools, on_call_tool=call)
@@ -149,6 +152,24 @@ async def test_a_client_of_the_later_protocol_answers_with_its_next_request(gate
     # A server of the later protocol is called again with the answers; a handshake server waited for them.
     times = 2 if gateway.behind.protocol is None else 1
     assert gateway.asked == ["roots,sample"] * times + ["sample"] * times
+
+
+async def test_a_call_of_a_program_reaches_the_client_too(gateway: Gateway) -> None:
+    server, person = ToolServer(gateway.registry, "gateway", mode="code"), Person()
+    async with Client(server.in_memory(), mode="legacy", **person.callbacks) as client:
+        code = "print(w_want(names=['sample']), w_want(names=['roots']))"
+        assert text_of(await client.call_tool("run_program", {"code": code})) == "ada: four file:///home/ada\n"
+
+
+async def test_a_server_that_comes_later_may_ask_in_its_first_call() -> None:
+    with ToolRegistry(rules=[{**RULES[0], "optional": True}]) as registry:
+        server, person = ToolServer(registry, "gateway"), Person()
+        async with Client(server.in_memory(), mode="legacy", **person.callbacks) as client:
+            assert (await client.list_tools()).tools == []
+            behind = MCPClient.in_memory("w", InMemoryTransport(wanting_server([])))
+            behind.offers.allow(["sampling", "roots"])
+            await asyncio.to_thread(registry.register_mcp_client, behind)
+            assert text_of(await client.call_tool("w_want", {"names": ["sample"]})) == "ada: four"
 
 
 async def test_each_client_is_asked_for_its_own(gateway: Gateway) -> None:
@@ -235,9 +256,9 @@ async def test_it_counts_against_the_limits_of_the_client(era: Era, monkeypatch:
 
 def test_the_entry_of_a_server_allows_them() -> None:
     entry = {"command": "w", "allow": ["sampling", "roots"]}
-    (server,), problems = read_servers({"mcpServers": {"w": entry}})
+    (server,), problems, _ = read_servers({"mcpServers": {"w": entry}})
     assert (sorted(server.client.offers.allowed), problems) == (["roots", "sampling"], [])
-    (closed,), _ = read_servers({"mcpServers": {"w": {"command": "w"}}})
+    (closed,), _, _ = read_servers({"mcpServers": {"w": {"command": "w"}}})
     assert closed.client.offers.allowed == frozenset()
 
 
@@ -250,7 +271,7 @@ def test_the_entry_of_a_server_allows_them() -> None:
     ],
 )
 def test_an_entry_that_allows_something_else_is_off(given: Any, told: str) -> None:
-    servers, (problem,) = read_servers({"mcpServers": {"w": {"command": "w", "allow": given}}})
+    servers, (problem,), _ = read_servers({"mcpServers": {"w": {"command": "w", "allow": given}}})
     assert (servers, str(problem)) == ([], f"{told}. The MCP server 'w' is off")
 
 

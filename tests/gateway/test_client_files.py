@@ -39,7 +39,7 @@ env_http_headers = { Y = "FAR_TOKEN" }
 
 def read(path: Path, text: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
     path.write_text(text)
-    servers, problems = read_servers(path, environ or {})
+    servers, problems, _ = read_servers(path, environ or {})
     assert problems == []
     return {server.client.name: server for server in servers}
 
@@ -81,10 +81,10 @@ def test_a_file_with_two_servers_of_one_name_is_refused(text: str, why: str, tmp
 
 
 def test_two_names_that_are_one_here_are_refused_with_their_place() -> None:
-    servers, problems = read_servers({"mcpServers": {"a b": {"command": "x"}, "a_b": {"command": "y"}}})
+    servers, problems, _ = read_servers({"mcpServers": {"a b": {"command": "x"}, "a_b": {"command": "y"}}})
     assert [server.entry["command"] for server in servers] == ["x"]
     assert [problem.place for problem in problems] == ["config: mcpServers.a_b"]
-    assert problems[0].reason == "'a_b' is named 'a_b' here, as another server is: rename it"
+    assert problems[0].reason == "its tools would be named as those of 'a b': name it 'a_b_2', for example"
 
 
 @pytest.mark.parametrize("client", ["claude", "vscode", "cursor", "codex", "gemini"])
@@ -97,13 +97,45 @@ def test_the_lines_for_a_client_name_this_command_or_its_port(client: str, tmp_p
     # The interpreter that has toolwire, because a client may have another PATH.
     assert server.entry["command"] == sys.executable
     assert server.entry["args"] == ["-m", "toolwire", "serve", "--tools", str(tools), "--store", "none"]
+    # Codex alone drops a server that takes a second to start, unless its entry says so.
+    assert server.is_required == (client == "codex")
     port = ("--http", "8000", "--token-env", "KEY")
     printed = run_here("serve", "--tools", str(tools), *port, "--print-config", client)
     assert "http://127.0.0.1:8000/mcp" in printed.stdout
     assert "KEY" in printed.stdout
+    assert "required" not in printed.stdout
     assert printed.stderr.startswith("These lines go into ")
 
 
 def test_lines_for_a_port_that_changes_are_refused(tmp_path: Path) -> None:
     ended = run_here("serve", "--tools", "tools.py", "--http", "0", "--print-config", "claude")
     assert (ended.code, ended.stderr) == (2, "toolwire: --http 0 is another port each time\nGive --http PORT.\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("runs.db", "{}/runs.db"),
+        ("sqlite:///runs.db", "sqlite:///{}/runs.db"),
+        ("sqlite:////runs.db", "sqlite:////runs.db"),
+        ("memory:", "memory:"),
+        ("none", "none"),
+        ("postgresql://server/runs", "postgresql://server/runs"),
+    ],
+)
+def test_the_lines_name_pins_and_stores_that_each_folder_finds(
+    given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    printed = run_here(
+        "serve", "--config", "mcp.json", "--pins", "pins.json", "--store", given, "--print-config", "claude"
+    )
+    arguments = read(tmp_path / "lines.json", printed.stdout)["mcp"].entry["args"]
+    found = dict(zip(arguments[3::2], arguments[4::2], strict=True))
+    folder = str(tmp_path)
+    assert found == {
+        "--config": f"{folder}/mcp.json",
+        "--pins": f"{folder}/pins.json",
+        "--store": expected.format(folder),
+    }

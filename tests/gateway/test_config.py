@@ -90,7 +90,7 @@ async def test_each_wrong_entry_is_off_with_its_place_and_the_others_are_served(
         *warnings, served = said_until_served(process)
         async with Client(served.split(" at ")[1].strip()) as client:
             await eventually(lambda: servers_of(client), {"My"})
-            taken = f"{config}: mcpServers.taken: rename: the tools 'add' and 'fail'"
+            taken = f"{config}: mcpServers.taken.rename.add: the tools 'add' and 'fail'"
             if not any(taken in line for line in warnings):
                 await said(process, taken)
     finally:
@@ -132,7 +132,7 @@ def test_a_file_without_a_server_to_wait_for_ends_the_command(
     servers: dict[str, Any], said: list[str], tmp_path: Path
 ) -> None:
     config = written(tmp_path / "mcp.json", servers)
-    ended = run_here("serve", "--config", config)
+    ended = run_here("serve", "--config", config, "--store", "none")
     assert (ended.code, ended.stderr.splitlines()[-2:]) == (3, [line.format(config) for line in said])
 
 
@@ -146,6 +146,28 @@ def test_a_file_without_a_server_to_wait_for_ends_the_command(
 def test_wrong_options_say_what_to_give(arguments: list[str], message: str) -> None:
     ended = run_here("serve", *arguments)
     assert (ended.code, ended.stderr) == (2, message)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy", "{}/bad.toml"], "the policy cannot be used:\n{0}/bad.toml, line 1, rule 1: unknown key 'effct'"),
+        (["--store", "/proc/none/journal.db"], "no store can be created at /proc/none/journal.db"),
+        (["--retention", "runs"], "--retention: 'runs' is not a part of one"),
+        (["--pins", "{}/bad.toml"], "pins='{0}/bad.toml' is not a file of pins"),
+        (["--token-env", "NO_SUCH_VARIABLE"], "the variable NO_SUCH_VARIABLE has no token"),
+    ],
+)
+def test_a_mistake_elsewhere_ends_the_command_before_a_server_starts(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.toml").write_text('[[rule]]\ntool = "a"\neffct = "auto"\n')
+    script = f"touch {tmp_path}/started; exec sleep 600"
+    config = written(tmp_path / "mcp.json", {"a": {"command": "sh", "args": ["-c", script]}})
+    ended = run_here("serve", "--config", config, "--http", "0", *(option.format(tmp_path) for option in options))
+    assert ended.code == 2
+    assert ended.stderr.startswith(f"toolwire: {said.format(tmp_path)}")
+    assert not (tmp_path / "started").exists()
 
 
 def test_a_file_that_is_not_json_is_wrong_usage(tmp_path: Path) -> None:
@@ -170,9 +192,13 @@ async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process
             (tmp_path / "mcp.json").write_text("{")
             await said(process, "the servers stay as they were")
             await eventually(lambda: servers_of(client), {"one", "two"})
+            written(tmp_path / "mcp.json", {"one": {"url": 5}, "two": upstream(record), "gone": GONE})
+            await said(process, f"{config}: mcpServers.one.url: write a text")
+            await said(
+                process, f"the servers are those of {config} now; 1 of them with a former entry; 1 cannot be used"
+            )
+            await eventually(lambda: servers_of(client), {"one", "two"})
             written(tmp_path / "mcp.json", {"two": upstream(record), "gone": GONE})
-            await said(process, f"the servers are those of {config} now; 1 cannot be used")
-            await eventually(lambda: servers_of(client), {"two"})
             process.send_signal(signal.SIGHUP)
             await said(process, f"the servers are those of {config} now; 1 cannot be used")
             await eventually(lambda: servers_of(client), {"two"})

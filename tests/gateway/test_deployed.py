@@ -48,12 +48,35 @@ def test_the_compose_file_is_valid(tmp_path: Path) -> None:
     assert check_compose(wrong).returncode != 0
 
 
+def lint(file: Path) -> tuple[int, str]:
+    """The exit code and the complaints of hadolint."""
+    command = [Path(sys.executable).with_name("hadolint"), "--no-color", file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_file_of_the_image_has_no_mistake(tmp_path: Path) -> None:
+    assert lint(DOCKERFILE) == (0, "")
+    wrong = tmp_path / "Dockerfile"
+    wrong.write_text(DOCKERFILE.read_text("utf-8").replace("WORKDIR /src", "WORKDIR src"))
+    code, said = lint(wrong)
+    assert (code, "DL3000" in said) == (1, True)
+
+
+def test_the_store_of_the_image_is_in_a_folder_that_its_user_may_write() -> None:
+    command = json.loads(dict(instructions())["CMD"])
+    assert command[command.index("--store") + 1] == "sqlite:////home/toolwire/runs.db"
+    assert ("RUN", "useradd --create-home --uid 10001 toolwire") in instructions()
+
+
 def test_the_image_copies_what_is_there_and_runs_as_no_root() -> None:
     found = instructions()
     assert {word for word, _ in found} == INSTRUCTIONS
     sources = [source for word, rest in found if word == "COPY" for source in shlex.split(rest)[:-1]]
     assert [source for source in sources if not (ROOT / source).exists()] == []
-    assert dict(found)["USER"] == "toolwire"
+    # A number: Kubernetes refuses a name under `runAsNonRoot`.
+    assert dict(found)["USER"] == "10001"
+    assert ("RUN", "useradd --create-home --uid 10001 toolwire") in found
     build = gateway()["build"]
     assert (COMPOSE.parent / build["context"] / build["dockerfile"]).resolve() == DOCKERFILE
 

@@ -141,7 +141,7 @@ async def test_the_timeout_of_an_entry_ends_a_call(registry: ToolRegistry, tmp_p
     ],
 )
 def test_limits_that_are_none_are_refused_with_their_place(limits: Any, why: str) -> None:
-    _, [problem] = read_servers({"mcpServers": {"raw": {**RAW, "limits": limits}}})
+    _, [problem], _ = read_servers({"mcpServers": {"raw": {**RAW, "limits": limits}}})
     assert f"{problem.place}: {problem.reason}" == f"config: mcpServers.raw.{why}"
     with pytest.raises(ConfigurationError) as refused:
         ClientProfiles({"ops": {"token": TOKEN, "tools": [], "limits": limits}})

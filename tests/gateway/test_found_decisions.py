@@ -27,7 +27,9 @@ from tests.gateway.test_waiting_calls import unanswered
 from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
 from tests.patience import PATIENCE_S, until
-from toolwire import Caller, ClientProfiles, Decision, DecisionRefused, Session, Store, ToolServer, ToolSpec
+from toolwire import Caller, ClientProfiles, Decision, DecisionRefused, Rule, Session, Store, ToolServer, ToolSpec
+from toolwire.gateway import served_calls
+from toolwire.gateway.http.app import OneToken
 
 KEY = "the-token"
 APPROVE = Decision(verdict="approve")
@@ -103,6 +105,44 @@ async def test_two_processes_that_get_the_same_call_at_once_run_it_once(
         results = [await client.call_tool("pay", arguments) for client in [one, other] * 3]
     done = [told(result)[0] for result in results].count("success")
     assert (done, effects(record)) == (len(waiting), ["5"] * (1 + len(waiting)))
+
+
+@pytest.mark.parametrize(("busy_s", "outcome"), [(0.1, "unavailable"), (600.0, "success")])
+async def test_a_new_call_waits_while_another_process_goes_on_with_a_run_of_its_client(
+    url: str,
+    served: Callable[..., Served],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    busy_s: float,
+    outcome: str,
+) -> None:
+    monkeypatch.setattr(served_calls, "STATE_BUSY_S", busy_s)
+    (tmp_path / "toolwire.toml").write_text('[[rule]]\ntool = "nap"\neffect = "confirm"\n')
+    mark = str(tmp_path / "mark")
+    other = served("--store", url, "--token-env", "KEY", "--name", "tests", env={"KEY": KEY})
+    registry = new_registry(rules=[Rule(effect="confirm", tool="nap")])
+    with Store.open(url) as store:
+        gateway = ToolServer(registry, "tests", store=store, token_verifier=OneToken(KEY))
+        with serving(gateway.asgi()) as port:
+            async with connected(f"http://127.0.0.1:{port}/mcp", KEY) as client, anyio.create_task_group() as tasks:
+                store.decide(request_of(await client.call_tool("nap", {"mark": mark})), APPROVE)
+
+                async def go_on() -> None:
+                    assert told(await sent(other.url, {"mark": mark}, KEY, name="nap")) == ("success", "rested")
+
+                tasks.start_soon(go_on)
+                await asyncio.to_thread(until, Path(f"{mark}.begun").exists)
+
+                async def end() -> None:
+                    # The other call most likely waits by then. It passes, too, if it does not.
+                    await asyncio.sleep(0.5)
+                    note(f"{mark}.go", "")
+
+                if outcome == "success":
+                    tasks.start_soon(end)
+                kind, text = told(await client.call_tool("add", {"a": 1, "b": 2}))
+                note(f"{mark}.go", "")
+                assert (kind, "still works on an earlier call" in text) == (outcome, outcome != "success")
 
 
 @pytest.mark.parametrize("verdict", ["deny", "stop_run"])

@@ -10,19 +10,21 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from sqlalchemy import Connection, func, select
 from starlette.testclient import TestClient
 
 from tests.cli.command_line import run_here
 from tests.gateway.conftest import Served
-from tests.gateway.test_config import GONE, written
+from tests.gateway.test_config import GONE, serve_config, written
 from tests.gateway.test_starting import HUNG, QUICK
 from tests.journal.conftest import opened as opened
 from tests.journal.conftest import server as server
 from tests.journal.conftest import store as store
 from tests.journal.conftest import url as url
 from tests.journal.postgres import Server
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 from toolwire import Store, ToolRegistry, ToolServer
+from toolwire.journal.database.tables import METADATA
 
 
 @pytest.fixture
@@ -45,12 +47,19 @@ def test_a_server_is_ready_once_its_required_servers_are_there(registry: ToolReg
     alive, ready, shown = pages(registry, mode="code")
     assert (alive, ready, shown["servers"]["hung"]) == (200, 503, "starting")
     assert "hung" in shown["missing"]
-    registry.mcp.update({"mcpServers": {"quick": servers["quick"], "hung": {**HUNG, "connectTimeout": 0.1}}})
-    assert pages(registry) == (
-        200,
-        200,
-        {"ready": True, "missing": [], "store": "none", "servers": {"quick": "on", "hung": "off"}},
-    )
+    hung, unused = {**HUNG, "connectTimeout": 0.1}, {"not_now": {**QUICK, "disabled": True}, "wrong": {}}
+    registry.mcp.update({"mcpServers": {"quick": servers["quick"], "hung": hung, **unused}})
+    states = {"quick": "on", "hung": "off", "wrong": "off", "not_now": "disabled"}
+    until(lambda: pages(registry)[2]["servers"] == states)
+    assert pages(registry) == (200, 200, {"ready": True, "missing": [], "store": "none", "servers": states})
+
+
+def test_a_server_that_goes_on_with_its_former_entry_is_shown(registry: ToolRegistry) -> None:
+    registry.mcp.add({"mcpServers": {"quick": QUICK}})
+    shown = {"ready": True, "missing": [], "store": "none", "servers": {"quick": "on"}}
+    assert pages(registry) == (200, 200, shown)
+    registry.mcp.update({"mcpServers": {"quick": {**QUICK, "args": 7}}})
+    assert pages(registry) == (200, 200, {**shown, "former": ["quick"]})
 
 
 def refuse_writes(server: Server, database: str, is_refused: bool) -> None:
@@ -91,19 +100,46 @@ def test_a_server_that_may_not_write_to_its_disk_is_not_ready(served: Callable[.
     until(lambda: ready() == 200)
 
 
+def rows(store: Store) -> dict[str, int]:
+    """The number of rows of each table. The size of one may change without them: a server tidies up by itself."""
+
+    def count(connection: Connection) -> dict[str, int]:
+        tables = METADATA.sorted_tables
+        return {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
+        }
+
+    return store._database.read(count)
+
+
 def test_a_write_leaves_nothing_and_probes_share_one(registry: ToolRegistry, store: Store) -> None:
     writes: list[None] = []
 
     def try_write() -> None:
         writes.append(store_write())
 
-    store_write, before = store.try_write, store.space()
+    store_write, before = store.try_write, rows(store)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "try_write", try_write)
         with TestClient(ToolServer(registry, "gateway", store=store).asgi(), "http://localhost") as client:
             assert [client.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(writes) < 5
-    assert store.space() == before
+    assert rows(store) == before
+
+
+def test_a_required_server_whose_entry_is_wrong_ends_the_command(tmp_path: Path, served: Callable[..., Served]) -> None:
+    def file(is_required: bool) -> str:
+        wrong = {"command": "sh", "args": 7, "required": is_required}
+        return written(tmp_path / "mcp.json", {"good": QUICK, "wrong": wrong})
+
+    process = serve_config("--config", file(True), "--store", "none", cwd=tmp_path)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 3
+    assert "mcpServers.wrong.args: 7 is not a list of texts. The MCP server 'wrong' is off\n" in said
+    assert "has required servers that cannot be used: 'wrong'\nThe warnings say why.\n" in said
+    # The control: without the key the others are served.
+    ready = httpx2.get(served("--config", file(False), "--store", "none").url.replace("/mcp", "/readyz")).json()
+    assert (ready["ready"], ready["servers"]["wrong"]) == (True, "off")
 
 
 def test_doctor_shows_the_state_of_each_server(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_an_answer_after_the_process_has_ended_says_so(new_server: Callabl
         )
     assert isinstance(late, types.CallToolResult)
     assert (late.is_error, (late.meta or {})["toolwire/failure"]["kind"]) == (True, "unknown_outcome")
-    assert text_of(late).startswith("The call waited for this answer in a process that has ended, or for too long")
+    assert text_of(late).startswith("No call waits for this answer here: ")
 
 
 async def test_an_answer_that_does_not_come_in_time_is_a_cancelled_form(

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import serialization
 from mcp.shared.exceptions import MCPError
 
 from tests.cli.command_line import run_here
+from tests.free_ports import free_port
 from tests.gateway.issuers import AUDIENCE, METADATA, LocalIssuer, issuing
 from tests.gateway.serving import call_body, raw, serving
-from tests.gateway.test_starting import free_port
 from tests.gateway.test_tokens import bearer, client_of
 from toolwire import CallContext, ClientProfiles, ConfigurationError, ToolRegistry, ToolServer
 from toolwire.gateway.profiles import issuer_keys

@@ -140,7 +140,8 @@ async def test_after_sigterm_a_call_under_way_still_gives_its_result(
             await asyncio.to_thread(server.process.wait, 0.5)
         note(f"{mark}.go", "")
     assert [told(result) for result in results] == [("success", "rested")]
-    await asyncio.to_thread(server.process.wait, 30)
+    # A shell shows 143, as the help page says.
+    assert await asyncio.to_thread(server.process.wait, 30) == -signal.SIGTERM
 
 
 async def test_a_stream_that_is_open_at_the_end_is_no_error_in_the_log(served: Callable[..., Served], era: Era) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import mcp_types as types
@@ -18,6 +18,7 @@ from tests.gateway.conftest import ERAS, Era
 from tests.gateway.upstream_server import BINARY, GREETING, NOTE, Upstream
 from tests.patience import PATIENCE_S
 from toolwire import ToolRegistry, ToolServer
+from toolwire.gateway.tool_server import Mode
 from toolwire.mcp import connection as connections
 
 FAILURE = "toolwire/failure"
@@ -75,6 +76,23 @@ async def test_resources_templates_and_prompts_are_listed_and_read(
         named = types.PromptReference(name="notes_review")
         assert (await client.complete(named, {"name": "text", "value": "a"})).completion.values == ["a!"]
     assert upstream.asked == [NOTE, BINARY, ("review", {"text": "it"}), (GREETING, "mo"), ("review", "a")]
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+async def test_they_are_served_in_every_mode(gateway: Gateway, mode: Mode) -> None:
+    gateway.add("notes", Upstream())
+    denied = ToolRegistry(rules=[{"tool": "notes/resources:read", "effect": "deny"}, *RULES])
+    denied.register_mcp_client(Upstream().client("notes"))
+    for registry, expected in ((gateway.registry, True), (denied, False)):
+        async with Client(ToolServer(registry, "gateway", mode=mode).in_memory(), cache=None) as client:
+            assert bool((await client.list_resources()).resources) == expected
+            assert [one.name for one in (await client.list_prompts()).prompts] == ["notes_review", "notes_ask"]
+            if expected:
+                assert (await client.read_resource(f"notes+{NOTE}")).contents
+                continue
+            with pytest.raises(MCPError):
+                await client.read_resource(f"notes+{NOTE}")
+    denied.close()
 
 
 async def test_a_result_is_not_for_the_caches_of_others(gateway: Gateway) -> None:

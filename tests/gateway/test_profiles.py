@@ -272,6 +272,10 @@ def test_profiles_need_http_and_take_the_place_of_the_one_token(tmp_path: Path) 
     )
 
 
+async def has(client: Client, name: str) -> bool:
+    return name in await names_of(client)
+
+
 async def test_profiles_that_a_running_server_did_not_have_are_told_to_need_a_restart(tmp_path: Path) -> None:
     config = written(tmp_path / "mcp.json", {"local": upstream(tmp_path / "record")})
     process = serve_config("--config", config, cwd=tmp_path)
@@ -280,7 +284,8 @@ async def test_profiles_that_a_running_server_did_not_have_are_told_to_need_a_re
         configured(tmp_path / "mcp.json", tmp_path / "record", ["local/add"])
         await said(process, f"{config} has profiles now: restart the server to use them; the servers stay as they were")
         async with Client(served.split(" at ")[1].strip()) as client:
-            assert "local_fail" in await names_of(client)
+            # The server behind may still be starting.
+            await eventually(lambda: has(client, "local_fail"), wanted=True)
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import anyio
 import mcp_types as types
 
 from mcp import Client
+from tests.free_ports import free_port
 from tests.gateway.test_config import GONE, said_until_served, serve_config, servers_of, written
 from tests.mcp.client.conftest import HttpServer
 from tests.patience import PATIENCE_S, until
@@ -36,11 +36,6 @@ for line in sys.stdin:
 """A quick server with a tool that has the name of the version which it was offered."""
 QUICK = {"command": sys.executable, "args": ["-c", OFFERED]}
 HUNG = {"command": "sleep", "args": ["600"]}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 class LateServer(HttpServer):
@@ -101,7 +96,8 @@ def test_the_wait_for_servers_is_bounded_and_their_tools_come_later() -> None:
     registry = ToolRegistry()
     servers = {"good": QUICK, "hung": HUNG}
     assert registry.mcp.add({"mcpServers": servers}, wait_s=0.01) == []
-    assert [state.state for state in registry.mcp.states] == ["starting", "starting"]
+    # On a busy machine the good one may be there already.
+    assert [state.state for state in registry.mcp.states][1] == "starting"
     until(lambda: "good/add" in registry)
     assert [(state.server, state.state) for state in registry.mcp.states] == [("good", "on"), ("hung", "starting")]
     # An entry that is unchanged goes on, and one that is taken away ends its start.

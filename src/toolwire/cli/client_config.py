@@ -67,4 +67,6 @@ def _codex(served: ServedAt) -> str:
             lines += [f"bearer_token_env_var = {json.dumps(served.token_variable)}"]
     else:
         lines += [f"command = {json.dumps(served.command[0])}", f"args = {json.dumps(list(served.command[1:]))}"]
+        # Else its first turn goes without the tools of a server that starts for more than a second.
+        lines += ["required = true"]
     return "\n".join(lines)

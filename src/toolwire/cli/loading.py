@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import logging
 import os
 import sys
 import traceback
@@ -20,7 +21,9 @@ import toolwire.types
 from toolwire.cli.exit_codes import ExitCode, Stop, wrong_usage
 
 if TYPE_CHECKING:
-    from toolwire.types import Approver
+    from toolwire.types import Approver, McpServerProblem
+
+_LOG = logging.getLogger("toolwire.cli")
 
 _WHAT_COUNTS = (
     "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
@@ -63,6 +66,44 @@ def add_servers(
     with wrong_usage(toolwire.ConfigurationError, toolwire.RegistrationError):
         problems = registry.mcp.add(config, pins=pins, wait_s=wait_s)
     return not any(problem.is_off for problem in problems)
+
+
+def check_servers(config: Path, *, has_tools: bool, has_profiles: bool) -> list[McpServerProblem]:
+    """Reads the servers of a file, and starts none. Returns the mistakes in entries that others go on without.
+
+    Raises:
+        Stop: The file cannot be read, or a required server cannot be used. Without `has_tools`, which are those of
+            other options: it has no server that can be used.
+    """
+    from toolwire.mcp.config import read_servers
+
+    with wrong_usage(toolwire.ConfigurationError):
+        read = read_servers(config)
+    off = [problem for problem in read.problems if problem.is_off]
+    required = [repr(problem.server) for problem in off if problem.is_required]
+    if not required and (has_tools or read.servers):
+        return read.problems
+    say_problems(read.problems)
+    if required:
+        wrong = f"{config} has required servers that cannot be used: {', '.join(required)}"
+    elif off:
+        wrong = f"no server of {config} can be used"
+    elif has_profiles:
+        raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
+    else:
+        raise names_no_server(config)
+    raise Stop(ExitCode.UNUSABLE_TOOLS, wrong, hint="The warnings say why.")
+
+
+def say_problems(problems: Iterable[McpServerProblem]) -> None:
+    """Logs each mistake as a warning, as `add_servers` does."""
+    for problem in problems:
+        _LOG.warning("%s", problem)
+
+
+def names_no_server(config: Path) -> Stop:
+    """Returns the error that ends the command because a file has no server that is on."""
+    return Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
 
 
 def add_operations(registry: toolwire.ToolRegistry, document: str, *, client: Any = None) -> None:

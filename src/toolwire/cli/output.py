@@ -112,9 +112,11 @@ class Output:
 
     def say(self, text: str, *, end: str = "\n") -> None:
         """Writes a message that is not a result, and `end`. On a terminal, control characters are escaped."""
+        shown = _visible(text) if sys.stderr.isatty() else text
         # If standard error is closed, the message has no reader.
         with suppress(OSError):
-            print(_visible(text) if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
+            # In one piece: a warning of another thread would come between a text and its end.
+            print(f"{shown}{end}", end="", file=sys.stderr, flush=True)
 
     def show_progress(self, text: str) -> None:
         """Writes a message about long work. On a terminal the next message replaces it."""

@@ -9,6 +9,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.invocation.batch import needs_loop
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports.blocking import BlockingPorts
+from toolwire.invocation.ports.ports import Ports
 from toolwire.invocation.scope import Scope, require_result
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.step import step
@@ -21,12 +22,17 @@ def new_scope(catalogue: Catalogue) -> Scope:
     return Scope(catalogue=catalogue, ports=BlockingPorts(default_runtime()))
 
 
-def async_scope(scope: Scope, **changes: Any) -> Scope:
-    """Returns the scope of awaited calls with the same settings, except for the given changes."""
+def async_ports(scope: Scope) -> Ports:
+    """Returns the ports of awaited calls with the settings of the scope."""
     # Import asyncio here: only callers with a loop need it.
     from toolwire.invocation.ports.asynchronous import AsynchronousPorts
 
-    return replace(scope, ports=AsynchronousPorts(scope.runtime, scope.cleanup_s), **changes)
+    return AsynchronousPorts(scope.runtime, scope.cleanup_s)
+
+
+def async_scope(scope: Scope, **changes: Any) -> Scope:
+    """Returns the scope of awaited calls with the same settings, except for the given changes."""
+    return replace(scope, ports=async_ports(scope), **changes)
 
 
 def call_blocking(call: ToolCall, scope: Scope) -> ToolResult:

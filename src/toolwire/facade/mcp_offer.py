@@ -4,24 +4,57 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.similar_names import nearest, suggestion
-from toolwire.definition.naming import is_named
+from toolwire.definition.naming import is_named, program_name
 from toolwire.facade.policy_sources import refuse_wrong_rules
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
+from toolwire.vocabulary.errors import BindingError, ConfigurationError, DefinitionError, RegistrationError
 
 if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClientBase
+    from toolwire.mcp.config import Choice
     from toolwire.mcp.pins import Accept, McpPins, Wait
     from toolwire.mcp.tool_function import MCPToolFunction
 
 _LOG = logging.getLogger("toolwire.registry")
+
+
+_OPTIONS: Mapping[Choice, str] = {
+    "enabled": "enable_funcs",
+    "disabled": "disable_funcs",
+    "presets": "preset_kwargs_mapping",
+}
+"""The choices that Python has, as `register_mcp_client` calls them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceFault:
+    """A choice of the owner that does not fit the tools of the server."""
+
+    choice: Choice
+    tool: str
+    """The server's own name of the tool, or a pattern."""
+    reason: str
+    kind: type[BindingError | ConfigurationError] = ConfigurationError
+
+    @property
+    def error(self) -> BindingError | ConfigurationError:
+        """The error for the owner who made the choice in Python."""
+        return self.kind(f"{_OPTIONS[self.choice]}: {self.reason}" if self.kind is ConfigurationError else self.reason)
+
+
+class FaultyChoices(Exception):
+    """Choices of the owner that do not fit the tools of the server."""
+
+    def __init__(self, faults: list[ChoiceFault]) -> None:
+        super().__init__(faults[0].reason)
+        self.faults = faults
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +82,10 @@ class Offer:
 
     is_watched: bool = False
     """True if a thread looks at the file of pins."""
+    listed: int = 0
+    """Number of tools that the server listed at last."""
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """The chosen tools that cannot be used here, by their names without the server's, each with the reason."""
 
     @property
     def has_waiting_tools(self) -> bool:
@@ -59,16 +96,21 @@ class Offer:
         """Adds the tools for the first time. Nothing is added after an error.
 
         Raises:
-            ConfigurationError: A chosen tool is missing, a rule fits none of its calls, or the pins cannot be used.
+            FaultyChoices: A choice does not fit the tools, such as that of a missing tool.
+            ConfigurationError: A rule fits none of their calls, or the pins cannot be used.
         """
+        faults = self._find_faults()
+        if faults:
+            raise FaultyChoices(faults)
         waiting = self._find_waiting()
-        found = self._entries(self._choose_tools(is_first=True))
+        found = self._entries(self._choose_tools())
         requests = self._requests()
         refuse_wrong_rules(scope.policy, [*found, *requests], is_whole=False, came_later=True)
         written = _provider_names(scope.catalogue)
+        # Before the tools: a call of one may need them at once.
+        scope.catalogue.server_requests.add_all(requests)
         for entry in found:
             self._add(scope.catalogue, entry, waiting, written)
-        scope.catalogue.server_requests.add_all(requests)
         self._offered = frozenset(entry.name for entry in found)
 
     def take_again(self, scope: Scope) -> None:
@@ -137,6 +179,7 @@ class Offer:
             catalogue.add_new(entry, disabled=None if why is None else self._off_because(entry.name, why))
         except RegistrationError as error:
             _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+            self.refused[entry.name.partition("/")[2]] = str(error)
 
     def _off_because(self, name: str, why: Wait) -> str:
         """Returns what a model reads of a tool that waits, and tells the operator how to accept it."""
@@ -149,45 +192,75 @@ class Offer:
         _LOG.warning("the tool %r of an MCP server is off: its definition is %s; accept it by %s", name, why, mend)
         return _REASONS[why]
 
-    def _choose_tools(self, *, is_first: bool = False) -> list[str]:
-        """Returns the names of the tools to add, in the server's order and each once.
-
-        A chosen tool that is missing is an error at first. Later it is only not there.
-        """
+    def _choose_tools(self) -> list[str]:
+        """Returns the names of the tools to add, in the server's order and each once."""
         listed = [tool.name for tool in self.client.list_tools()]
-        there, requests = dict.fromkeys(listed), self._methods()
+        self.listed, there, requests = len(listed), dict.fromkeys(listed), self._methods()
         for name, times in Counter(listed).items():
             if times > 1:
                 message = "the MCP server %r has several tools named %a: each but the first is off"
                 _LOG.warning(message, self.client.name, name)
-        patterns = {"enable_funcs": self.enabled, "disable_funcs": self.disabled}
-        exact = {"preset_kwargs_mapping": self.presets, "rename": self.renames, "describe": self.descriptions}
-        for what, names in {**patterns, **exact}.items() if is_first else ():
-            for name in sorted(names or ()):
-                is_there = name in there if what in exact else any(is_named(one, {name}) for one in (*there, *requests))
-                if not is_there:
-                    near = suggestion(nearest(name, there))
-                    raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
-        for name in sorted(there.keys() & set(requests)):
-            _LOG.warning(
-                "the tool %r of the MCP server %r is off: it has the name of a request", name, self.client.name
-            )
-        chosen = [name for name in there if self._is_chosen(name) and name not in requests]
-        if is_first:
-            self._refuse_taken_names(chosen)
-        return chosen
+                if self._is_chosen(name):
+                    self.refused[name] = "it is there several times, and only the first is on"
+        chosen = [name for name in there if self._is_chosen(name)]
+        for name in sorted({*chosen} & {*requests}):
+            self._refuse(name, "it has the name of a request")
+        return [name for name in chosen if name not in requests]
 
-    def _refuse_taken_names(self, chosen: Iterable[str]) -> None:
-        """Refuses two tools with one name. A server may take it later too: then the later tool is off."""
+    def _refuse(self, name: str, why: str) -> None:
+        self.refused[name] = why
+        _LOG.warning("the tool %a of the MCP server %r is off: %s", name, self.client.name, why)
+
+    def _find_faults(self) -> list[ChoiceFault]:
+        """Returns the choices of the owner that do not fit. A server may drop a tool later: then it is not there."""
+        there, requests = dict.fromkeys(tool.name for tool in self.client.list_tools()), self._methods()
+        chosen = [name for name in there if self._is_chosen(name) and name not in requests]
+        return [*self._unknown_names(there, requests), *self._equal_names(chosen), *self._unfit_presets(chosen)]
+
+    def _unknown_names(self, there: Collection[str], requests: Collection[str]) -> Iterator[ChoiceFault]:
+        choices: dict[Choice, Collection[str]] = {
+            "enabled": self.enabled or (),
+            "disabled": self.disabled,
+            "presets": self.presets,
+            "renames": self.renames,
+            "descriptions": self.descriptions,
+        }
+        for choice, names in choices.items():
+            for name in sorted(names):
+                # The first two may be patterns, and choose requests too.
+                is_pattern = choice in ("enabled", "disabled")
+                if any(is_named(one, {name}) for one in (*there, *requests)) if is_pattern else name in there:
+                    continue
+                reason = f"the MCP server {self.client.name!r} has no tool {name!r}{suggestion(nearest(name, there))}"
+                yield ChoiceFault(choice=choice, tool=name, reason=reason)
+
+    def _equal_names(self, chosen: Iterable[str]) -> Iterator[ChoiceFault]:
+        """Finds new names that another tool has. A server may take it later too: then the later tool is off."""
         owners: dict[str, str] = {}
         for own in chosen:
             called = self.renames.get(own, own)
-            other = owners.setdefault(called, own)
-            if other != own:
-                raise ConfigurationError(
-                    f"rename: the tools {other!r} and {own!r} of the MCP server {self.client.name!r} are both named "
-                    f"{called!r} then: write another name"
+            other = owners.setdefault(_name_in_programs(called), own)
+            renamed = own if own in self.renames else other
+            if other != own and renamed in self.renames:
+                reason = (
+                    f"the tools {other!r} and {own!r} of the MCP server {self.client.name!r} are both named {called!r} "
+                    "then: write another name"
                 )
+                yield ChoiceFault(choice="renames", tool=renamed, reason=reason)
+
+    def _unfit_presets(self, chosen: Collection[str]) -> Iterator[ChoiceFault]:
+        for name, presets in self.presets.items():
+            if name not in chosen:
+                continue
+            try:
+                tool = self._function(name).__tool__()
+                tool.verify()
+            except DefinitionError:
+                continue
+            try:
+                tool.with_presets(presets).verify()
+            except (BindingError, DefinitionError) as error:
+                yield ChoiceFault(choice="presets", tool=name, reason=str(error), kind=BindingError)
 
     def _is_chosen(self, name: str) -> bool:
         return (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)
@@ -210,8 +283,25 @@ class Offer:
 
     def _entries(self, names: Iterable[str]) -> list[Entry]:
         """Returns the entries of the tools that can be used here. A warning names each other one."""
-        made = (_entry(self._function(name), self.presets.get(name)) for name in names)
+        made = (self._entry(name) for name in names)
         return [replace(entry, **self.options) for entry in made if entry is not None]
+
+    def _entry(self, name: str) -> Entry | None:
+        """Returns the entry, or None for a tool that cannot be used here. A warning says why."""
+        from toolwire.facade.tools.intake import check_reserved
+
+        function, presets = self._function(name), self.presets.get(name)
+        try:
+            tool = function.__tool__()
+            tool.verify()
+            check_reserved(tool.name, tool)
+        except (DefinitionError, RegistrationError) as error:
+            self._refuse(name, str(error))
+            return None
+        if presets:
+            tool = tool.with_presets(presets)
+            tool.verify()
+        return Entry(name=tool.name, tool=tool, handle=function)
 
     def _function(self, name: str) -> MCPToolFunction:
         function = self.client.get_callable_function(name, self.is_wrapped)
@@ -258,18 +348,10 @@ def _definition(entry: Entry) -> object:
     return entry.handle.value if isinstance(entry.handle, MCPToolFunction) else None
 
 
-def _entry(function: MCPToolFunction, presets: Mapping[str, Any] | None) -> Entry | None:
-    """Returns the entry, or None for a tool that cannot be used here. A warning says why."""
-    from toolwire.facade.tools.intake import check_reserved
-
+def _name_in_programs(name: str) -> str:
+    """Returns the name of a tool as programs and clients write it."""
     try:
-        tool = function.__tool__()
-        tool.verify()
-        check_reserved(tool.name, tool)
-    except (DefinitionError, RegistrationError) as error:
-        _LOG.warning("the tool %a of the MCP server %r is off: %s", function.name, function.server, error)
-        return None
-    if presets:
-        tool = tool.with_presets(presets)
-        tool.verify()
-    return Entry(name=tool.name, tool=tool, handle=function)
+        return program_name(name)
+    except DefinitionError:
+        # The tool is off: its name cannot be used.
+        return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -73,14 +74,18 @@ class McpServers:
         from toolwire.mcp.config import read_servers
 
         _check_group(self._connections.scope(), group_name)
-        servers, problems = read_servers(config)
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}
-        return self._connections.connect(servers, problems, pins, accept, options, wait_s=wait_s)
+        return self._connections.connect(read_servers(config), pins, accept, options, wait_s=wait_s)
 
     @property
     def states(self) -> tuple[McpServerState, ...]:
         """The states of the servers that a configuration added: on, starting or off, with the reason."""
         return self._connections.states
+
+    @property
+    def left_out(self) -> tuple[McpServerState, ...]:
+        """The states of the entries of a configuration that add no server: disabled, or off because they are wrong."""
+        return self._connections.left_out
 
     def update(
         self,
@@ -94,22 +99,28 @@ class McpServers:
     ) -> list[McpServerProblem]:
         """Makes the servers of a configuration those that it names now: adds, removes and replaces them.
 
-        A server whose entry is unchanged goes on, with its connection, group and permission. One that could not be
-        reached is tried again. Servers of `register_mcp_client` stay. The arguments and problems are those of `add`.
+        A server whose entry is unchanged goes on, with its connection, group and permission. So does one that is on and
+        whose new entry cannot be used: its problem has `is_former`. One that could not be reached is tried again.
+        Servers of `register_mcp_client` stay. The arguments and problems are those of `add`.
 
         Raises:
             ConfigurationError: The file cannot be read or holds no table of servers. All servers stay as they were.
             RegistrationError: The group does not exist.
         """
-        from toolwire.mcp.config import read_servers
+        from toolwire.mcp.config import ReadServers, read_servers
 
         _check_group(self._connections.scope(), group_name)
-        servers, problems = read_servers(config)
-        unchanged = self._connections.names_of_unchanged(servers)
-        new = [server for server in servers if server.client.name not in unchanged]
-        gone = self._connections.configured - unchanged
+        read = read_servers(config)
+        kept = self._connections.names_of_kept(read)
+        former = kept - {server.client.name for server in read.servers}
+        changed = ReadServers(
+            [server for server in read.servers if server.client.name not in kept],
+            [replace(one, is_off=False, is_former=True) if one.server in former else one for one in read.problems],
+            read.disabled,
+        )
         options: Mapping[str, Any] = {"group": group_name, "permission": permission}
-        return self._connections.connect(new, problems, pins, accept, options, gone=gone)
+        gone = self._connections.configured - kept
+        return self._connections.connect(changed, pins, accept, options, gone=gone)
 
     def limits_of(self, server: str) -> CallLimits | None:
         """Returns the `limits` in the entry of a server, which a `ToolServer` applies; None without any."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -22,7 +22,7 @@ from toolwire.definition.texts.outside_texts import visible_value
 from toolwire.gateway.asking.elicitation import ask_for_server, can_be_asked
 from toolwire.gateway.asking.wanted_features import send_wanted
 from toolwire.gateway.clients import connection_of, owner_of
-from toolwire.gateway.held_calls import HeldCall
+from toolwire.gateway.held_calls import HeldCall, MakeCall
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.sending import LISTENER
 from toolwire.vocabulary.calls import ToolCall
@@ -31,7 +31,6 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.invisible import visible_text
 
 Context = ServerRequestContext[Any, Any]
-MakeCall = Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]
 
 LOG_LEVELS: tuple[LoggingLevel, ...] = (
     *("debug", "info", "notice", "warning"),
@@ -96,8 +95,15 @@ class ClientLine:
         return self._start(self._ask(server, question))
 
     def pass_on(self, call: ToolCall) -> Future[ToolResult]:
-        """Makes the call by which a server's request goes to this client."""
-        return self._start(self._make_call(call))
+        """Makes the call by which a server's request goes to this client. One that was begun goes on."""
+        return self._start(self._pass_on(call))
+
+    def begin(self, calls: Sequence[ToolCall]) -> Future[list[ToolResult | None]]:
+        """Begins such calls. None is the result of one that waits for the client's next request.
+
+        A client that answers while its call waits is asked one request after another, up to the first refusal.
+        """
+        return self._start(self._begin(calls))
 
     def send(self, method: str, arguments: Mapping[str, Any]) -> Future[ToolResult]:
         """Sends the request of such a call to the client."""
@@ -106,6 +112,19 @@ class ClientLine:
     def _start(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Starts work on the client's loop, with the token of its request."""
         return self._variables.copy().run(asyncio.run_coroutine_threadsafe, work, self._loop)
+
+    async def _pass_on(self, call: ToolCall) -> ToolResult:
+        return await (self._make_call(call) if self._held is None else self._held.pass_on(call, self._make_call))
+
+    async def _begin(self, calls: Sequence[ToolCall]) -> list[ToolResult | None]:
+        if self._held is not None and not self._held.is_left:
+            return await self._held.begin(calls, self._make_call)
+        results: list[ToolResult | None] = []
+        for call in calls:
+            results.append(made := await self._pass_on(call))
+            if not made.success:
+                break
+        return results
 
     async def _send_wanted(self, method: str, arguments: Mapping[str, Any]) -> ToolResult:
         try:

@@ -101,6 +101,7 @@ class Clients:
         self,
         new_session: Callable[[Caller], Session],
         new_requests: Callable[[Caller], Session],
+        follow_servers: Callable[[], None],
         caller: Caller,
         limit: int,
         *,
@@ -108,10 +109,13 @@ class Clients:
     ) -> None:
         """`caller` is that of clients without a token. `limit` bounds the clients that have no connection.
 
+        `follow_servers` gives the sessions for requests those of the servers that are there now.
+
         With `is_stateless`, each request of the handshake protocols has a connection of its own.
         """
         self.is_stateless = is_stateless
-        self._new_session, self._new_requests, self._caller, self._limit = new_session, new_requests, caller, limit
+        self._new_session, self._new_requests, self._follow_servers = new_session, new_requests, follow_servers
+        self._caller, self._limit = caller, limit
         self._callers: OrderedDict[Caller, Client] = OrderedDict()
 
     async def of(self, context: ServerRequestContext[Any, Any]) -> Client:
@@ -136,7 +140,9 @@ class Clients:
         return found
 
     async def requests_of(self, client: Client) -> Session:
-        """Returns the session of a client's requests for resources, prompts and completions."""
+        """Returns the session of a client's requests for resources, prompts and completions, and of those to it."""
+        # A tool that is listed may be called before its server is noticed by other ways.
+        self._follow_servers()
         if client.requests is None:
             new = await anyio.to_thread.run_sync(self._new_requests, client.caller)
             client.requests = client.requests or new

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from toolwire.gateway.client_line import ClientLine
 from toolwire.gateway.clients import Client, Clients, owner_of
 from toolwire.gateway.code_mode import RUN_PROGRAM
 from toolwire.gateway.held_calls import Answer as HeldAnswer
-from toolwire.gateway.held_calls import HeldCall, HeldCalls, id_of_held
+from toolwire.gateway.held_calls import HeldCall, HeldCalls, is_of_held
 from toolwire.gateway.hidden_characters import own_words, remove_hidden_in_result
 from toolwire.gateway.server_limits import GIVEN_NAME_CHARACTERS, STATE_BUSY_S
 from toolwire.gateway.slots import SlotRefused, Slots
@@ -63,7 +63,7 @@ class Asking:
 
 
 class _UnderWay(Exception):
-    """A run is still continued elsewhere."""
+    """Another process still works on the run of the call, or on the client's conversation."""
 
 
 class ServedCalls:
@@ -82,10 +82,11 @@ class ServedCalls:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
         client, call = await self.read_call(context, params)
-        if (held := id_of_held(params.request_state)) is not None:
+        held = self.held.find(params.request_state)
+        if held is not None or is_of_held(params.request_state):
             answer = await self.held.go_on(held, params.input_responses)
         elif _may_be_held(context, client.find(call.name)):
-            waiting = HeldCall()
+            waiting = self.held.take_up(params.request_state, params.input_responses)
             work = self.run(context, client, client.session, call, params, held=waiting)
             answer = await self.held.run(waiting, work)
         else:
@@ -216,8 +217,11 @@ class ServedCalls:
                     hint="Send the call again: a person is asked about it anew.",
                 )
             except _UnderWay:
-                said = f"{call.name!r} is still under way: the same call was sent before."
-                return ToolResult.failed("unavailable", said)
+                if has_state or claim.run_id:
+                    said = f"{call.name!r} is still under way: the same call was sent before."
+                else:
+                    said = f"{call.name!r} was not run: another server still works on an earlier call of this client."
+                return ToolResult.failed("unavailable", said, hint="Send the call again when that has ended.")
 
     async def _answer_claimed(
         self, context: Context, client: Client, session: Session, call: ToolCall, asking: Asking, claim: CallClaim
@@ -285,7 +289,8 @@ class ServedCalls:
             return await self._resume_from_state(client, session, params, events, closed)
         if claim.run_id:
             return await self._resume_run(session, claim.run_id, [], events, closed)
-        turn = await session.turn(Reply(calls=(call,)), events=events, key=asking.task_key or None)
+        reply, key = Reply(calls=(call,)), asking.task_key or None
+        turn = await _wait_until_free(lambda: session.turn(reply, events=events, key=key))
         if turn.suspended is None or params is None or not params.input_responses or not self._store:
             return turn
         # The client knew the questions, and sent the answers at once.
@@ -315,22 +320,17 @@ class ServedCalls:
         Raises:
             DecisionRefused: The run cannot be resumed.
         """
-        until = time.monotonic() + STATE_BUSY_S
         while True:
+            given = decisions or None
             try:
-                return await session.resume(run_id, decisions or None, events=events)
+                return await _wait_until_free(lambda given=given: session.resume(run_id, given, events=events))
             except DecisionRefused as refused:
-                if refused.code in ("run_busy", "conversation_busy"):
-                    if time.monotonic() >= until:
-                        raise _UnderWay from refused
-                    await anyio.sleep(_BUSY_POLL_S)
-                elif decisions and refused.request_id:
-                    # The others may count. The request waits on: for a fitting answer, or for another person.
-                    _LOG.warning("a decision of an MCP client was refused: %s", refused)
-                    closed.update([] if refused.code == "invalid_answer" else [refused.request_id])
-                    decisions = [one for one in decisions if one.request_id != refused.request_id]
-                else:
+                if not (decisions and refused.request_id):
                     raise
+                # The others may count. The request waits on: for a fitting answer, or for another person.
+                _LOG.warning("a decision of an MCP client was refused: %s", refused)
+                closed.update([] if refused.code == "invalid_answer" else [refused.request_id])
+                decisions = [one for one in decisions if one.request_id != refused.request_id]
 
     async def _ask_while_suspended(
         self,
@@ -373,6 +373,24 @@ class ServedCalls:
         except SlotRefused as refused:
             _LOG.warning("the person of an MCP client is not asked: %s", refused)
             return []
+
+
+async def _wait_until_free(run: Callable[[], Awaitable[Turn]]) -> Turn:
+    """Returns what `run` returns, as soon as no other process works on its run or its conversation.
+
+    Raises:
+        _UnderWay: One still does after `STATE_BUSY_S`.
+    """
+    until = time.monotonic() + STATE_BUSY_S
+    while True:
+        try:
+            return await run()
+        except DecisionRefused as refused:
+            if refused.code not in ("run_busy", "conversation_busy"):
+                raise
+            if time.monotonic() >= until:
+                raise _UnderWay from refused
+        await anyio.sleep(_BUSY_POLL_S)
 
 
 def _decisions(client: Client, pending: Iterable[ApprovalRequest], params: _Asking, closed: set[str]) -> list[Decision]:

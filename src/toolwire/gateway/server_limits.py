@@ -67,7 +67,10 @@ LIST_POLL_S = 0.5
 """Seconds between two looks at the list of tools while clients are connected. A look costs microseconds a tool."""
 
 STATE_BUSY_S = 60.0
-"""Seconds that a call waits for another process that continues the same run, as long as a client waits for a call."""
+"""Seconds that a call waits for another process that works on its run or on its client's conversation.
+
+A client waits for a call as long.
+"""
 
 NAME_CHARACTERS = 48
 """Maximum characters of a served name. Providers take 64, and clients put a prefix of their own before it."""

@@ -30,6 +30,7 @@ from toolwire.vocabulary.machine.system import user_id
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from mcp.server import Server
@@ -159,11 +160,16 @@ class ToolServer:
             return http_app(self._sdk_server(self._parts), self._access, self._limits)
 
     def run_http(
-        self, host: str = "127.0.0.1", port: int = 8000, *, on_start: Callable[[str], Any] | None = None
+        self,
+        host: str = "127.0.0.1",
+        port: int | socket.socket = 8000,
+        *,
+        on_start: Callable[[str], Any] | None = None,
     ) -> None:
         """Serves streamable HTTP at `/mcp` until SIGTERM or SIGINT. Calls under way then have 10 seconds to end.
 
-        `port=0` takes a free port. `on_start` is called with the URL once connections are accepted. Blocks.
+        `port=0` takes a free port. A socket that listens already is used as it is, and closed. `on_start` is
+        called with the URL once connections are accepted. Blocks.
 
         Raises:
             ConfigurationError: The address cannot be used, or the extra `toolwire[mcp]` is not installed.
@@ -247,13 +253,15 @@ class ToolServer:
         from toolwire.gateway.upstream.upstreams import Upstreams
         from toolwire.observability.tracing import SpanTracer
 
-        scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        # In every mode: the tools that a program calls have the servers and the rules.
+        scope = self._behind._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # Under the present rules of the tools, whenever they change.
-        requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        requests = Toolkit(scope=lambda: self._behind._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         upstreams = Upstreams(scope.catalogue.server_requests, requests, self._awaits_servers)
         clients = Clients(
             self._session,
             lambda caller: self._session(caller, requests),
+            upstreams.follow,
             caller,
             self._limits.sessions,
             is_stateless=self._is_stateless,
@@ -287,7 +295,8 @@ class ToolServer:
         from toolwire.gateway.http.app import Access
         from toolwire.gateway.http.probe_pages import health_routes
 
-        health = health_routes(lambda: self._behind.mcp.states, self._store)
+        servers = self._behind.mcp
+        health = health_routes(lambda: (*servers.states, *servers.left_out), self._store)
         issuer, auth, hosts = self._issuer, self._auth, self._hosts
         if issuer is not None:
             from toolwire.gateway.http.app import issuer_settings

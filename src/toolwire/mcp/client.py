@@ -42,6 +42,11 @@ _HEARD: ContextVar[tuple[MCPClient, Connection] | None] = ContextVar("heard", de
 """The client whose watchers are called in this thread, and the connection that has the news."""
 
 
+def name_in_tools(server: str) -> str:
+    """Returns a text that is equal for servers whose tools nobody can tell apart: `be-ta` and `be_ta` or `Be_Ta`."""
+    return server.replace("-", "_").lower()
+
+
 class MCPClientBase(ABC):
     """Lists the tools of a server, and makes functions of them. `register_mcp_client` takes any such object."""
 

@@ -89,8 +89,9 @@ STABLE_S = 5.0
 BREAKER = 5
 """Attempts that fail one after the other before calls no longer wait for a connection."""
 
-LOGGED_ATTEMPTS = 10
-"""Attempts that fail one after the other, each with a line in the log. Later ones have one if their reason is new."""
+LOGGED_LOSSES = 10
+"""Connections that are lost soon after they were made, one after the other, each with a line in the log. Later ones and
+failed attempts have one if their reason is new."""
 
 
 class McpLimitOptions(TypedDict, total=False):

@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
-from toolwire.mcp.client import MCPClient
+from toolwire.definition.naming import is_named
+from toolwire.mcp.client import NAME_CHARACTERS, MCPClient, name_in_tools
 from toolwire.mcp.client_limits import McpLimitOptions
 from toolwire.mcp.config_files import servers_in
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
@@ -24,6 +25,17 @@ MILLISECONDS_FROM = 1_000
 
 PROTOCOLS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 """The versions of the protocol that `protocol` of an entry may name, as the SDK speaks them."""
+
+Choice = Literal["enabled", "disabled", "presets", "renames", "descriptions"]
+"""What an entry says about single tools of its server."""
+_KEYS_OF: Mapping[Choice, tuple[str, ...]] = {
+    "enabled": ("includeTools", "enabled_tools"),
+    "disabled": ("excludeTools", "disabledTools", "disabled_tools"),
+    "presets": ("defaults",),
+    "renames": ("rename",),
+    "descriptions": ("describe",),
+}
+_LISTS: tuple[Choice, ...] = ("enabled", "disabled")
 
 Transport = Literal["stdio", "http", "sse"]
 _TRANSPORTS: Mapping[str, Transport] = {
@@ -58,15 +70,19 @@ class McpServerProblem:
         place: The file, and the key in it.
         reason: What is wrong, and what to write instead.
         is_off: True if the server is not used for it.
+        is_former: True if the server goes on with the entry that it had before.
+        is_required: True if the entry says that a gateway is not ready without the server.
     """
 
     server: str
     place: str
     reason: str
     is_off: bool
+    is_former: bool = False
+    is_required: bool = False
 
     def __str__(self) -> str:
-        state = "is off" if self.is_off else "is on"
+        state = "goes on with its former entry" if self.is_former else "is off" if self.is_off else "is on"
         return f"{self.place}: {self.reason}. The MCP server {self.server!r} {state}"
 
 
@@ -77,7 +93,7 @@ class ConfiguredServer:
     Attributes:
         client: Its client, which is not connected yet.
         place: The file, and the key in it.
-        entry: The entry as it stands in the configuration.
+        entry: The keys of the entry that count, as they stand in the configuration.
         enabled: The tools to offer, by name or pattern such as `read_*`; None offers all.
         disabled: The tools to leave out, by name or pattern.
         is_required: True if a gateway is not ready without the server.
@@ -98,11 +114,30 @@ class ConfiguredServer:
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     limits: CallLimits | None = None
 
+    def offers(self, tool: str) -> bool:
+        """True if the entry offers a tool that the server has."""
+        return (self.enabled is None or is_named(tool, self.enabled)) and not is_named(tool, self.disabled)
 
-def read_servers(
-    config: Mapping[str, Any] | str | Path, environ: Mapping[str, str] | None = None
-) -> tuple[list[ConfiguredServer], list[McpServerProblem]]:
-    """Returns the servers of a configuration that are on, and the problems with all of them.
+    def place_of(self, choice: Choice, tool: str) -> str:
+        """Returns the file, and the key in it that names this tool of the server."""
+        there = [key for key in _KEYS_OF[choice] if key in self.entry]
+        key = next((key for key in there if tool in self.entry[key]), there[0])
+        return f"{self.place}.{key}" if choice in _LISTS else f"{self.place}.{key}.{tool}"
+
+
+class ReadServers(NamedTuple):
+    """The servers of a configuration."""
+
+    servers: list[ConfiguredServer]
+    """Those that are on."""
+    problems: list[McpServerProblem]
+    """The faults of all entries."""
+    disabled: list[str]
+    """The names of those whose entries say that they are disabled."""
+
+
+def read_servers(config: Mapping[str, Any] | str | Path, environ: Mapping[str, str] | None = None) -> ReadServers:
+    """Returns the servers of a configuration.
 
     `config` is the path of a JSON or TOML file, or what it holds. `environ` gives the variables; None: the process's.
 
@@ -113,18 +148,22 @@ def read_servers(
     table, key = servers_in(config, where)
     found: list[ConfiguredServer] = []
     problems: list[McpServerProblem] = []
-    taken = set[str]()
+    disabled: list[str] = []
+    taken: dict[str, str] = {}
     for written, entry in table.items():
         name = usable_name(written)
         reading = _Entry(name, entry, f"{where}: {key}.{written}", os.environ if environ is None else environ)
-        server = reading.server() if name not in taken else reading.refuse_name(written)
-        taken.add(name)
+        server = reading.server(taken.get(name_in_tools(name)))
+        if not reading.is_disabled:
+            taken.setdefault(name_in_tools(name), written)
         if not isinstance(config, Mapping) and server is not None and server.client.login_command:
             server.client.login_command = f"toolwire mcp login {name} --config {shlex.quote(where)}"
         problems += reading.problems
         if server is not None:
             found.append(server)
-    return found, problems
+        elif reading.is_disabled:
+            disabled.append(name)
+    return ReadServers(found, problems, disabled)
 
 
 def usable_name(written: str) -> str:
@@ -170,17 +209,23 @@ class _Entry:
     def __init__(self, name: str, entry: object, place: str, environ: Mapping[str, str]) -> None:
         self._name, self._entry, self._place, self._environ = name, entry, place, environ
         self.problems: list[McpServerProblem] = []
+        self.is_disabled = False
+        # Asked of an entry that cannot be used as well.
+        self._is_required = isinstance(entry, Mapping) and cast("Mapping[str, Any]", entry).get("required") is True
 
-    def refuse_name(self, written: str) -> None:
-        """Notes that another server has the name already."""
-        self._report("", f"{written!r:.80} is named {self._name!r} here, as another server is: rename it", is_off=True)
+    def server(self, before: str | None) -> ConfiguredServer | None:
+        """Returns the server; None if it is disabled or cannot be used.
 
-    def server(self) -> ConfiguredServer | None:
-        """Returns the server; None if it is disabled or cannot be used."""
+        `before` is a server that stands before it, and whose tools have the same names; None without one.
+        """
         try:
             entry = self._table("", self._entry)
-            if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
+            self.is_disabled = self._flag(entry, "disabled") | (not self._flag(entry, "enabled", default=True))
+            if self.is_disabled:
                 return None
+            if before is not None:
+                other = f"{self._name[: NAME_CHARACTERS - 2]}_2"
+                raise _Wrong("", f"its tools would be named as those of {before!r:.80}: name it {other!r}, for example")
             return self._make_server(self._translate(entry), dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
@@ -248,10 +293,11 @@ class _Entry:
                 # It may be meant to take tools away, so the server must not be on without it.
                 raise _Wrong(key, "is not known: write includeTools, excludeTools or disabledTools")
             self._report(key, "is not known, and was not read")
+        ignored = {*entry, *_GRANTS, *_SILENT}
         return ConfiguredServer(
             client=client,
             place=self._place,
-            entry=written,
+            entry={key: value for key, value in written.items() if key not in ignored},
             enabled=enabled,
             disabled=disabled,
             is_required=is_required,
@@ -364,8 +410,8 @@ class _Entry:
                 raise _Wrong(f"rename.{own}", f"{name!r:.80} is not a name: write letters, digits, '_', '-' and '.'")
         return renames
 
-    def _flag(self, entry: dict[str, Any], key: str) -> bool:
-        given = entry.pop(key, False)
+    def _flag(self, entry: dict[str, Any], key: str, *, default: bool = False) -> bool:
+        given = entry.pop(key, default)
         if not isinstance(given, bool):
             raise _Wrong(key, f"{given!r:.80}: write true or false")
         return given
@@ -401,4 +447,8 @@ class _Entry:
 
     def _report(self, key: str, reason: str, *, is_off: bool = False) -> None:
         place = f"{self._place}.{key}" if key else self._place
-        self.problems.append(McpServerProblem(server=self._name, place=place, reason=reason, is_off=is_off))
+        self.problems.append(
+            McpServerProblem(
+                server=self._name, place=place, reason=reason, is_off=is_off, is_required=self._is_required
+            )
+        )

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from mcp import Client
 from toolwire.mcp.asked.server_tasks import TasksOffer
-from toolwire.mcp.client_limits import BREAKER, LOGGED_ATTEMPTS, OFFERS_S, ClientLimits
+from toolwire.mcp.client_limits import BREAKER, LOGGED_LOSSES, OFFERS_S, ClientLimits
 from toolwire.mcp.offered.list_changes import ServerNews
 from toolwire.mcp.offered.listing import TOOLS, OfferKind, list_entries
 from toolwire.mcp.offered.subscriptions import Subscriptions
@@ -263,7 +263,8 @@ class Connection:
         what = "no connection was made" if connection.client is None else "the connection is lost"
         told = f"the MCP server {self._name!r}: {what}: {self._attempts.error}"
         # A server that is down is tried for ever, and a log needs no line for each attempt.
-        is_new = self._attempts.failures <= LOGGED_ATTEMPTS or told != self._told_error
+        is_lost = connection.client is not None and self._attempts.failures <= LOGGED_LOSSES
+        is_new = is_lost or told != self._told_error
         if not self._closing.is_set() and is_new:
             self._told_error = told
             self._log.warning(told)

@@ -21,7 +21,7 @@ from mcp_types import (
 from mcp_types import Tool as McpTool
 
 from mcp import Client
-from toolwire.mcp.asked.client_features import Given, Wanted, pass_on
+from toolwire.mcp.asked.client_features import Given, Wanted, pass_on, too_many
 from toolwire.mcp.asked.server_questions import BY_TOOLWIRE, answer_of, question_of
 from toolwire.mcp.offered.list_changes import ListChanges, ServerNews
 from toolwire.mcp.offered.listing import OfferKind
@@ -111,7 +111,7 @@ class OpenConnection:
             return ErrorData(code=INVALID_REQUEST, message=f"{wanted.method}: no call of one client is under way")
         sending.questions += 1
         with sending.asking():
-            return await pass_on(sending.listener, self._server, wanted, sending.questions)
+            return too_many(sending.questions) or await pass_on(sending.listener, self._server, wanted)
 
     def sending_of_message(self) -> Sending | None:
         """Returns the call to which the server's message belongs: that of the stream which brought it, or the only one.

@@ -104,6 +104,14 @@ class McpPins:
                 found[server][name] = "changed" if name in accepted else "new"
         return found
 
+    def copy_to(self, path: Path) -> None:
+        """Writes the pins into another file.
+
+        Raises:
+            ConfigurationError: The file cannot be read.
+        """
+        self._write(path, self._read())
+
     @contextmanager
     def _changing(self) -> Generator[dict[str, Any]]:
         """Gives the servers, and keeps their changes. One at a time among threads and processes."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -10,7 +12,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ElicitRequest, ErrorData, InputRequiredResult
 from pydantic import ValidationError
 
-from toolwire.mcp.asked.client_features import Given, call_of, pass_on
+from toolwire.mcp.asked.client_features import Given, Wanted, begin, call_of, pass_on, too_many
+from toolwire.mcp.asked.older_asking import hint_about_asking, with_hint_about_asking
 from toolwire.mcp.asked.server_questions import RoundTrip, next_round_trip, round_trip_of
 from toolwire.mcp.asked.server_tasks import AwaitedTask, await_task
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
@@ -78,6 +81,11 @@ class Requesting:
                 return read(await self._await_task(kept, context, listener))
             round_trip = round_trip_of(context, self._log)
             while True:
+                if round_trip.wanted:
+                    complete = await self._await_client(round_trip, round_trip.wanted, listener)
+                    if isinstance(complete, ToolResult):
+                        return read(complete)
+                    round_trip = complete
                 answer = await self._send_until_answered(
                     ServerRequest(round_trip.request(asked.request), asked.answer), context, listener
                 )
@@ -92,29 +100,48 @@ class Requesting:
                 if not isinstance(answer, RoundTrip):
                     return read(answer)
                 round_trip = answer
-                if not round_trip.responses:
+                if not round_trip.responses and not round_trip.wanted:
                     await anyio.sleep(LEG_S)
         finally:
             self._under_way -= 1
 
     async def _ask_client(
         self, answer: InputRequiredResult, asked: int, listener: Listener | None
-    ) -> dict[str, Given] | ToolResult:
-        """Returns what the client gives to the server: samples and roots, by the keys of the requests.
+    ) -> dict[str, Given | None] | ToolResult:
+        """Asks the client for samples and roots, and returns them by the keys of the requests. None is yet to come.
 
         `asked` is the number of questions before. The failure of the call if the server may not have one, or gets none.
         """
-        found: dict[str, Given] = {}
-        for number, (key, wanted) in enumerate((answer.input_requests or {}).items(), asked + 1):
-            if isinstance(wanted, ElicitRequest):
+        wanted: dict[str, Wanted] = {}
+        for number, (key, one) in enumerate((answer.input_requests or {}).items(), asked + 1):
+            if isinstance(one, ElicitRequest):
                 continue
-            if listener is None or call_of(wanted)[0] not in self._allowed:
-                return ToolResult(False, error=f"the server needs {wanted.method}, and this client does not offer it")
-            given = await pass_on(listener, self._name, wanted, number)
-            if isinstance(given, ErrorData):
-                return ToolResult(False, error=f"the server needs {wanted.method}: {given.message}")
-            found[key] = given
+            if listener is None or call_of(one)[0] not in self._allowed:
+                return _not_given(one, ", and this client does not offer it")
+            if (refused := too_many(number)) is not None:
+                return _not_given(one, f": {refused.message}")
+            wanted[key] = one
+        found: dict[str, Given | None] = {}
+        if listener is not None and wanted:
+            for key, given in (await begin(listener, self._name, wanted)).items():
+                if isinstance(given, ErrorData):
+                    return _not_given(wanted[key], f": {given.message}")
+                found[key] = given
         return found
+
+    async def _await_client(
+        self, round_trip: RoundTrip, wanted: Mapping[str, Wanted], listener: Listener | None
+    ) -> RoundTrip | ToolResult:
+        """Returns the round trip with the answers of the client that were yet to come, or the failure of the call."""
+        responses = dict(round_trip.responses or {})
+        if listener is None:
+            return _not_given(next(iter(wanted.values())), ", and this call has no client")
+        given = await asyncio.gather(*(pass_on(listener, self._name, one) for one in wanted.values()))
+        for (key, one), answer in zip(wanted.items(), given, strict=True):
+            if isinstance(answer, ErrorData):
+                return _not_given(one, f": {answer.message}")
+            responses[key] = answer
+        return replace(round_trip, responses=responses, wanted=None)
 
     async def _await_task(self, task: AwaitedTask, context: CallContext | None, listener: Listener | None) -> Any:
         until = anyio.current_time() + self._limits.call_max_s
@@ -161,10 +188,13 @@ class Requesting:
             if sending.listener is not None:
                 sending.listener.tell_progress(progress, total, message)
 
+        protocol = connection.client.protocol_version
         try:
-            return await connection.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
+            answer = await connection.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
+            return with_hint_about_asking(answer, self._name, protocol)
         except MCPError as error:
-            return _handle_error(connection, error, sending)
+            hint = hint_about_asking(error.error.message, self._name, protocol)
+            return _handle_error(connection, error, sending, hint)
         except ValidationError as error:
             return _misfit(error)
         finally:
@@ -173,7 +203,7 @@ class Requesting:
                 connection.end()
 
 
-def _handle_error(connection: OpenConnection, error: MCPError, sending: Sending) -> ToolResult | None:
+def _handle_error(connection: OpenConnection, error: MCPError, sending: Sending, hint: str) -> ToolResult | None:
     fate = fate_of(error)
     if fate == "refused":
         raise CallNotSent(error.error.message)
@@ -193,12 +223,16 @@ def _handle_error(connection: OpenConnection, error: MCPError, sending: Sending)
         raise CallNotAnswered(message)
     if code == PARSE_ERROR:
         return ToolResult.failed("invalid_result", f"The server's answer cannot be read: {message}.")
-    told = f"the server refused the call: {message} ({code})"
+    told = f"the server refused the call: {message} ({code})" + (f". {hint}" if hint else "")
     return ToolResult(False, error=told, metadata={SERVER_ERROR: code})
 
 
 _LOST = ("Connection closed", "SSE stream ")
 """The beginnings of the SDK's messages about an answer that can no longer come."""
+
+
+def _not_given(wanted: Wanted, reason: str) -> ToolResult:
+    return ToolResult(False, error=f"the server needs {wanted.method}{reason}")
 
 
 def _too_many(name: str, limit: int) -> ToolResult:

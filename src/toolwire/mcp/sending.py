@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,6 +38,10 @@ class Listener(Protocol):
 
     def pass_on(self, call: ToolCall) -> Future[ToolResult]:
         """Makes the call by which a server's request goes to the client: on record, and within the client's limits."""
+        ...
+
+    def begin(self, calls: Sequence[ToolCall]) -> Future[list[ToolResult | None]]:
+        """Begins such calls together. None is the result of one that waits for the client; `pass_on` waits for it."""
         ...
 
     def send(self, method: str, arguments: Mapping[str, Any]) -> Future[ToolResult]:

@@ -68,7 +68,7 @@ def test_the_servers_of_a_file_are_registered_at_the_same_time(
 def test_a_toml_file_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "toolwire.toml"
     path.write_text('[mcpServers.fs]\ncommand = "npx"\nargs = ["server-filesystem", "."]\n')
-    servers, wrong = read_servers(path)
+    servers, wrong, _ = read_servers(path)
     assert ([server.client.name for server in servers], wrong) == (["fs"], [])
 
 
@@ -149,6 +149,8 @@ def test_variables_are_filled_in_once(text: str, value: str, monkeypatch: pytest
         ({"type": "http", "url": "https://example.com", "command": "x"}, "fs.command: does not belong"),
         ({**NPX, "protocol": "1.0"}, "mcpServers.fs.protocol: '1.0' is not known: write one of 2024-11-05, "),
         ({**NPX, "required": "yes"}, "mcpServers.fs.required: 'yes': write true or false"),
+        ({**NPX, "disabled": "yes"}, "mcpServers.fs.disabled: 'yes': write true or false"),
+        ({**NPX, "enabled": 0}, "mcpServers.fs.enabled: 0: write true or false"),
         ({**NPX, "connectTimeout": 0}, "mcpServers.fs.connectTimeout: 0 is not a time: write seconds, or"),
         ({"type": "pigeon", "url": "https://example.com"}, "fs.type: 'pigeon' is not a transport: write stdio, http"),
         ({"type": "sse", "transport": "http", "url": "https://example.com"}, "fs.transport: differs from type"),
@@ -191,7 +193,7 @@ def test_an_unknown_key_is_told_and_the_server_is_on() -> None:
     ("timeout", "seconds"), [(5, 5.0), (MILLISECONDS_FROM - 1, 999.0), (MILLISECONDS_FROM, 1.0), (60_000, 60.0)]
 )
 def test_a_timeout_is_in_seconds_or_from_1000_on_in_milliseconds(timeout: float, seconds: float) -> None:
-    [server], _ = read_servers({"mcpServers": {"fs": {**NPX, "timeout": timeout}}})
+    [server], _, _ = read_servers({"mcpServers": {"fs": {**NPX, "timeout": timeout}}})
     assert server.client._limits.call_s == seconds
     assert server.client._limits.call_max_s == max(600.0, seconds)
 
@@ -214,7 +216,7 @@ def test_the_kinds_of_transport_are_read_in_all_their_spellings() -> None:
         "d": {"httpUrl": "https://example.com/mcp"},
         "e": {"type": "stdio", **NPX},
     }
-    servers, wrong = read_servers({"mcpServers": table})
+    servers, wrong, _ = read_servers({"mcpServers": table})
     assert ([server.client.name for server in servers], wrong) == (list("abcde"), [])
 
 

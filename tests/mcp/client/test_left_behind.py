@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -16,7 +19,8 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import TOOL
 from tests.patience import until
 from toolwire import MCPClient, ToolRegistry
-from toolwire.mcp.transports import http
+from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.transports import http, stdio
 from toolwire.vocabulary.machine import system
 
 DAEMON = """
@@ -52,6 +56,25 @@ def test_a_daemon_of_a_server_is_gone_after_close(tmp_path: Path, monkeypatch: p
     left = daemon_of_a_closed_server(tmp_path, "left")
     assert system.process_start(left) is not None
     os.kill(left, signal.SIGKILL)
+
+
+def test_a_start_that_is_cancelled_leaves_no_process_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[asyncio.subprocess.Process] = []
+
+    async def create(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        made.append(await asyncio.create_subprocess_exec(*command, **options))
+        return made[-1]
+
+    async def start() -> None:
+        command = stdio.Command(command="sleep", args=["600"], env={}, cwd=None)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            async with stdio.stdio(command, ServerLog("hung"), 1_000):
+                await anyio.sleep_forever()
+
+    monkeypatch.setattr(stdio, "create_subprocess_exec", create)
+    asyncio.run(start())
+    assert [process.returncode for process in made] == [-signal.SIGTERM]
 
 
 def streams_of_a_call(monkeypatch: pytest.MonkeyPatch) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 from collections.abc import Iterable
 
 import httpx2
 import pytest
 
 from tests.mcp.client.authorization_server import Protected, browser
+from tests.patience import PATIENCE_S
 from toolwire import MCPClient, ServerUnavailable
 from toolwire.builtin.web import addresses, guard
 from toolwire.mcp.oauth import authorization_network
@@ -56,7 +59,7 @@ async def test_a_public_server_leads_to_no_private_host_and_a_private_one_does(h
     public, private = Wire("93.184.216.34"), Wire("10.0.0.7")
     with pytest.raises(AuthorizationFailed, match=r"is not on the public internet, and the MCP server tools"):
         await network(public).handle_async_request(request)
-    assert public.asked == ["HEAD https://tools.example.com/.well-known/oauth-protected-resource"]
+    assert public.asked == ["HEAD https://tools.example.com/.well-known/oauth-protected-resource/mcp"]
     await network(private).handle_async_request(request)
     assert private.asked[1:] == [f"{method} https://{host}/token"]
 
@@ -90,19 +93,24 @@ def test_a_login_at_a_public_server_connects_to_no_private_host(
         # This machine's address counts as public, so that the server has a public one.
         monkeypatch.setattr(authorization_network, "why_not", why_not)
         monkeypatch.setattr(guard, "why_not", why_not)
-    inside = socket.create_server(("127.0.0.2", 0))
-    with inside:
-        inside.setblocking(False)
+    reached = threading.Event()
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            inside.accept()[0].close()
+            reached.set()
+
+    with socket.create_server(("127.0.0.2", 0)) as inside:
+        thread = threading.Thread(target=accept)
+        thread.start()
         protected.named_issuer = f"https://127.0.0.2:{inside.getsockname()[1]}"
         client = MCPClient.http("issues", protected.url, auth="oauth")
         with pytest.raises(ServerUnavailable) as refused:
             client.login(browser)
-        try:
-            inside.accept()[0].close()
-            is_reached = True
-        except BlockingIOError:
-            is_reached = False
-    assert is_reached is not is_attack
+        # It wakes a thread that waits for a connection.
+        inside.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE_S)
+    assert reached.is_set() is not is_attack
     assert ("is not on the public internet" in str(refused.value)) is is_attack
 
 

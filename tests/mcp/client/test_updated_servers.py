@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,13 +55,51 @@ def test_an_update_adds_removes_and_replaces_servers_and_leaves_the_others(tmp_p
     registry.close()
 
 
-def test_an_update_tries_a_missing_server_again_and_takes_a_broken_entry_away(tmp_path: Path) -> None:
+def test_an_update_tries_a_missing_server_again_and_keeps_one_whose_new_entry_is_wrong(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     registry = ToolRegistry()
-    (problem,) = registry.mcp.add({"mcpServers": {"a": GONE, "b": local(tmp_path / "record")}})
+    b = local(tmp_path / "record")
+    (problem,) = registry.mcp.add({"mcpServers": {"a": GONE, "b": b}}, permission="auto")
     assert (problem.server, problem.is_off) == ("a", True)
-    found = registry.mcp.update({"mcpServers": {"a": local(tmp_path / "record"), "b": {"args": []}}})
-    assert [(each.server, each.is_off) for each in found] == [("b", True)]
-    assert {name.split("/")[0] for name in names(registry)} == {"a"}
+    before = process_of(registry, "b")
+    (found,) = registry.mcp.update({"mcpServers": {"a": b, "b": {"args": []}}}, permission="auto")
+    assert (found.server, found.is_off, found.is_former) == ("b", False, True)
+    assert caplog.messages[-1] == (
+        "config: mcpServers.b.command: is missing: a server with stdio needs it. "
+        "The MCP server 'b' goes on with its former entry"
+    )
+    assert {name.split("/")[0] for name in names(registry)} == {"a", "b"}
+    assert process_of(registry, "b") == before
+    # It goes on when the entry is right again, and is off when it is taken away.
+    assert registry.mcp.update({"mcpServers": {"b": b}}, permission="auto") == []
+    assert process_of(registry, "b") == before
+    assert registry.mcp.update({"mcpServers": {}}) == []
+    assert names(registry) == []
+    registry.close()
+
+
+def test_a_server_that_is_off_has_no_former_entry_to_go_on_with() -> None:
+    registry = ToolRegistry()
+    registry.mcp.add({"mcpServers": {"a": GONE}})
+    (found,) = registry.mcp.update({"mcpServers": {"a": {"args": []}}})
+    assert (found.is_off, found.is_former, registry.mcp.states) == (True, False, ())
+    registry.close()
+
+
+def test_entries_that_add_no_server_have_a_state_until_they_do() -> None:
+    registry = ToolRegistry()
+    wrong = "is missing: a server with stdio needs it"
+    registry.mcp.add({"mcpServers": {"off": {**GONE, "disabled": True}, "wrong": {}}})
+    registry.mcp.add({"mcpServers": {"more": {**GONE, "enabled": False}}})
+    assert [(one.server, one.state, one.reason) for one in registry.mcp.left_out] == [
+        ("wrong", "off", wrong),
+        ("off", "disabled", ""),
+        ("more", "disabled", ""),
+    ]
+    registry.mcp.update({"mcpServers": {"off": GONE, "wrong": {}}})
+    assert [one.server for one in registry.mcp.left_out] == ["wrong"]
+    assert [one.server for one in registry.mcp.states] == ["off"]
     registry.close()
 
 
@@ -112,10 +151,10 @@ def test_a_pattern_that_fits_no_tool_is_an_error_and_a_preset_names_its_tool_exa
 def test_the_doctor_says_which_servers_answer_and_what_is_wrong_with_the_others(tmp_path: Path) -> None:
     servers = {"local": local(tmp_path / "record", trust=True), "gone": GONE, "bad": {}, "off": {"disabled": True}}
     found = {each.server: each for each in diagnose_mcp({"mcpServers": servers})}
-    assert {name: (each.is_on, each.tools) for name, each in found.items()} == {
-        "local": (True, 9),
-        "gone": (False, 0),
-        "bad": (False, 0),
+    assert {name: (each.is_on, each.tools, each.offered) for name, each in found.items()} == {
+        "local": (True, 9, 9),
+        "gone": (False, 0, 0),
+        "bad": (False, 0, 0),
     }
     assert (found["local"].seconds > 0, found["bad"].seconds) == (True, 0.0)
     assert found["bad"].problems == ("config: mcpServers.bad.command: is missing: a server with stdio needs it",)
@@ -128,7 +167,7 @@ def test_a_server_is_off_for_the_doctor_when_it_lacks_a_tool_that_its_entry_name
     (found,) = diagnose_mcp({"mcpServers": {"a": entry}})
     (problem,) = ToolRegistry().mcp.add({"mcpServers": {"a": entry}})
     assert (found.is_on, problem.is_off) == (False, True)
-    assert found.problems == ("config: mcpServers.a: the server has no tool 'delete_*'",)
+    assert found.problems == ("config: mcpServers.a.excludeTools: the MCP server 'a' has no tool 'delete_*'",)
 
 
 def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) -> None:
@@ -138,6 +177,7 @@ def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) ->
     McpPins(pins).check("a", {**digests, "add": "0" * 64}, "first")
     before = pins.read_bytes()
     ended = run_here("mcp", "doctor", "--config", str(config), "--pins", str(pins))
+    assert re.split(r"\s{2,}", ended.stdout.splitlines()[1])[:3] == ["a", "on", "9, 8 offered"]
     assert ended.stdout.splitlines()[2:] == [
         f"a/add is off, because it is changed: toolwire mcp accept a add --pins {pins}"
     ]
@@ -146,7 +186,7 @@ def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disable_tools", True), ("colour", False)])
 def test_a_misspelt_key_that_may_take_tools_away_turns_the_server_off(key: str, is_off: bool, tmp_path: Path) -> None:
-    found, problems = read_servers({"mcpServers": {"a": local(tmp_path / "record", **{key: ["die"]})}})
+    found, problems, _ = read_servers({"mcpServers": {"a": local(tmp_path / "record", **{key: ["die"]})}})
     assert (not found, [problem.is_off for problem in problems]) == (is_off, [is_off])
 
 
@@ -159,8 +199,9 @@ def test_the_command_prints_a_table_and_the_problems_and_exits_with_one(tmp_path
     assert (first.split()[:3], second.split()) == (["local", "on", "9"], ["gone", "off"])
     assert problem.startswith(f"{config}: mcpServers.gone: the MCP server 'gone' cannot be used: No such file")
     assert ended.code == 1
-    config.write_text(json.dumps({"mcpServers": {"local": local(tmp_path / "record")}}))
+    chosen = local(tmp_path / "record", includeTools=["p*", "add"], excludeTools=["process"])
+    config.write_text(json.dumps({"mcpServers": {"local": chosen}}))
     ended = run_process("mcp", "doctor", "--config", str(config), "--json")
-    assert (ended.code, [each["tools"] for each in json.loads(ended.stdout)]) == (0, [9])
+    assert (ended.code, [(each["tools"], each["offered"]) for each in json.loads(ended.stdout)]) == (0, [(9, 2)])
     config.write_text("{")
     assert run_process("mcp", "doctor", "--config", str(config)).code == 2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import webbrowser
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Generator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ import toolwire.types
 from toolwire.cli.completing import complete_server, complete_waiting_tool
 from toolwire.cli.display import add_id_column, add_row, count_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
-from toolwire.cli.loading import add_servers
+from toolwire.cli.loading import add_servers, names_no_server
 from toolwire.cli.options import ConfigOption, JsonOption, TokensOption
 from toolwire.cli.output import Output
 from toolwire.cli.token_costs import TokenCosts, token_costs
@@ -41,7 +42,7 @@ The file of --pins is the one of register_mcp_client(..., pins=...), that of
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
 
-{exit_codes("no such server or tool, or no answer")}"""
+{exit_codes("no such server or tool, no answer, or a mistake", ExitCode.UNUSABLE_TOOLS)}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
@@ -207,19 +208,23 @@ def doctor(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Try each server of a file, and print what is wrong."""
+    """Try each server of a file as serve does, and print what is wrong."""
     from toolwire.doctor import diagnose_mcp
 
     output: Output = context.obj
     output.keep_stdout()
-    with wrong_usage(toolwire.ConfigurationError):
+    with wrong_usage(toolwire.ConfigurationError), _without_warnings():
+        toolwire.ClientProfiles(config)
         found = diagnose_mcp(config, pins)
+    if not found:
+        raise names_no_server(config)
     if json:
         output.result_json([dataclasses.asdict(each) for each in found])
     else:
         table = Table(*("SERVER", "STATE", "TOOLS", "AFTER"))
         for each in found:
-            row = (f"{each.tools}", f"{each.seconds:.1f} s") if each.is_on else ("", "")
+            tools = f"{each.tools}" + (f", {each.offered} offered" if each.offered < each.tools else "")
+            row = (tools, f"{each.seconds:.1f} s") if each.is_on else ("", "")
             add_row(table, each.server, "on" if each.is_on else "off", *row)
         problems = [problem for each in found for problem in each.problems]
         problems += [
@@ -227,5 +232,21 @@ def doctor(
             for each in found
             for name, why in each.waiting.items()
         ]
+        problems += [f"{each.server}/{name} is off: {why}" for each in found for name, why in each.refused.items()]
         output.result("\n".join([table_text(table, is_terminal=output.is_terminal), *problems]))
-    raise typer.Exit(ExitCode.DONE if all(each.is_on and not each.waiting for each in found) else ExitCode.FAILED)
+    is_whole = all(each.is_on and not each.waiting and not each.refused for each in found)
+    raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
+
+
+@contextmanager
+def _without_warnings() -> Generator[None]:
+    """Logs no warnings about servers: the command prints what is wrong itself."""
+    logs = [logging.getLogger(name) for name in ("toolwire.registry", "toolwire.mcp")]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, before, strict=True):
+            log.setLevel(level)

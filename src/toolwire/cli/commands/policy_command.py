@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,11 +108,28 @@ def honour(named: str | None, registry: toolwire.ToolRegistry, output: Output) -
     """
     if named is None and not Path(POLICY_FILE).exists():
         return
-    try:
+    with _unusable_policy():
         registry.configure(rules=Path(named or POLICY_FILE))
+    output.say(f"policy: {named or POLICY_FILE}")
+
+
+def check_readable(named: str | None) -> None:
+    """Ends the command if `honour` could not read the policy file, before there are tools to check its rules with.
+
+    Raises:
+        Stop: The file cannot be read, or contains a mistake that no tools are needed to see.
+    """
+    if named is not None or Path(POLICY_FILE).exists():
+        with _unusable_policy():
+            toolwire.load_policy(named or POLICY_FILE)
+
+
+@contextmanager
+def _unusable_policy() -> Generator[None]:
+    try:
+        yield
     except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, f"the policy cannot be used:\n{error}") from error
-    output.say(f"policy: {named or POLICY_FILE}")
 
 
 def _find_problems(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]:

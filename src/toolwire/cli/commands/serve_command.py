@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -16,11 +17,12 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 import toolwire
+import toolwire.types
 from toolwire.cli.client_config import Client, ServedAt, client_config, client_file
-from toolwire.cli.commands.policy_command import POLICY_FILE, honour
+from toolwire.cli.commands.policy_command import POLICY_FILE, check_readable, honour
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes, wrong_usage
-from toolwire.cli.loading import add_operations, add_servers, registry_of
+from toolwire.cli.loading import add_operations, add_servers, check_servers, registry_of, say_problems
 from toolwire.cli.options import ConfigOption, OpenApiOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.retention_option import RetentionOption, read_retention, report_text, write_retention
@@ -85,11 +87,18 @@ its calls for 7, and the log for 365. --retention keeps them for longer or
 shorter, or everything with `none`. Without a store (--store none) nothing is
 on record, and only the client can ask.
 
-{exit_codes("the server could not start", ExitCode.UNUSABLE_TOOLS)}"""
+{exit_codes("the server could not start", ExitCode.UNUSABLE_TOOLS)}
+  143  ended by SIGTERM, with --http"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 _HOST = "127.0.0.1"
+_PinsOption = Annotated[
+    Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
+]
+_NameOption = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
+]
 _AllowHostOption = Annotated[
     list[str] | None,
     typer.Option("--allow-host", metavar="NAME", help="A Host header that is served besides this machine's own."),
@@ -100,6 +109,10 @@ _TokenOption = Annotated[
 _StatelessOption = Annotated[
     bool, typer.Option("--stateless", help="No request belongs to a session: for several replicas of --http.")
 ]
+_PrintConfigOption = Annotated[
+    Client | None,
+    typer.Option("--print-config", metavar="CLIENT", help="Print the lines for a client, and serve nothing."),
+]
 
 
 @app.command("serve", epilog=EPILOG)
@@ -108,9 +121,7 @@ def serve(
     tools: OptionalToolsOption = None,
     config: ConfigOption = None,
     openapi: OpenApiOption = None,
-    pins: Annotated[
-        Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
-    ] = None,
+    pins: _PinsOption = None,
     mode: Annotated[
         Literal["tools", "search", "code"],
         typer.Option("--mode", metavar="MODE", help="tools; search: the client finds them; code: programs call them."),
@@ -122,16 +133,11 @@ def serve(
     allow_host: _AllowHostOption = None,
     token_env: _TokenOption = None,
     stateless: _StatelessOption = False,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
-    ] = None,
+    name: _NameOption = None,
     policy: PolicyOption = None,
     store: StoreOption = None,
     retention: RetentionOption = None,
-    print_config: Annotated[
-        Client | None,
-        typer.Option("--print-config", metavar="CLIENT", help="Print the lines for a client, and serve nothing."),
-    ] = None,
+    print_config: _PrintConfigOption = None,
 ) -> None:
     """Serve tools to MCP clients."""
     output: Output = context.obj
@@ -139,30 +145,66 @@ def serve(
         raise _print_config(context, print_config, output)
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
-    for option, is_given in (("--stateless", stateless), ("--allow-host", allow_host), ("--host", host != _HOST)):
-        if is_given and http is None:
-            raise Stop(ExitCode.WRONG_USAGE, f"{option} is for --http", hint="Give --http PORT, or leave it out.")
-    watch = ConfigWatch(output)
+    _refuse_options_of_http(context)
+    watch, token = ConfigWatch(output), _token(token_env, http)
     follow = None if config is None else watch.follow(config, "the servers stay as they were")
-    profiles = _profiles(config, http, token_env)
-    registry, source = _tools_of(tools or [], config, openapi, pins, has_profiles=profiles is not None)
-    _follow_policy(policy, registry, output, watch)
-    if config is not None and follow is not None:
-        follow(_update(config, registry, profiles, pins))
+    profiles, _ = _read_config(context)
+    registry, source = _own_tools(tools or [], config, openapi, pins)
+    # These, the port and the store come before the servers, so that a mistake in them starts no server.
+    _check_files(pins, policy)
     start_telemetry(registry, output)
-    with closing(registry), _open_store(store, retention, output) as opened, wrong_usage(toolwire.ConfigurationError):
-        server = toolwire.ToolServer(
+    make_server = toolwire.ToolServer  # Imported now: servers that start take the processor for a second.
+    with (
+        closing(registry),
+        _listen(host, http) as port,
+        _open_store(store, retention, output) as opened,
+        wrong_usage(toolwire.ConfigurationError),
+    ):
+        if config is not None and follow is not None:
+            add_servers(registry, config, pins, START_WAIT_S)
+            follow(_update(config, registry, profiles, pins))
+        _follow_policy(policy, registry, output, watch)
+        server = make_server(
             registry,
             name or source,
             mode=mode,
             version=toolwire.__version__,
             store=opened,
-            token=_token(token_env, http),
+            token=token,
             token_verifier=profiles,
             hosts=allow_host or (),
             stateless=stateless,
         )
-        _run_server(server, registry, host, http, output)
+        _run_server(server, registry, host, port, output)
+
+
+def _listen(host: str, port: int | None) -> AbstractContextManager[socket.socket | None]:
+    """Opens the port, and ends the command if that fails; None without one. Its clients wait until they are served."""
+    if port is None:
+        return nullcontext()
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise Stop(ExitCode.FAILED, f"the address {host}:{port} cannot be used: {error}") from error
+
+
+def _check_files(pins: Path | None, policy: str | None) -> None:
+    """Ends the command if the file of the pins or of the policy cannot be read."""
+    if pins is not None:
+        with wrong_usage(toolwire.ConfigurationError):
+            toolwire.types.McpPins(pins).states()
+    check_readable(policy)
+
+
+def _refuse_options_of_http(context: typer.Context) -> None:
+    given = context.params
+    for option, is_given in (
+        ("--stateless", given["stateless"]),
+        ("--allow-host", given["allow_host"]),
+        ("--host", given["host"] != _HOST),
+    ):
+        if is_given and given["http"] is None:
+            raise Stop(ExitCode.WRONG_USAGE, f"{option} is for --http", hint="Give --http PORT, or leave it out.")
 
 
 def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> None:
@@ -176,8 +218,10 @@ def _end_without_required(registry: toolwire.ToolRegistry, output: Output) -> No
         os._exit(ExitCode.UNUSABLE_TOOLS)
 
 
-_PATHS = ("tools", "config", "openapi", "pins", "policy")
+_PATHS = ("config", "pins", "policy")
 """Options whose values are files, which a client finds by their absolute paths alone."""
+_SOURCES = ("tools", "openapi")
+"""Options whose values may be files."""
 
 
 def _print_config(context: typer.Context, client: Client, output: Output) -> typer.Exit:
@@ -186,6 +230,8 @@ def _print_config(context: typer.Context, client: Client, output: Output) -> typ
     files = [*(given["tools"] or ()), given["config"], given["openapi"]]
     if not any(files):
         raise Stop(ExitCode.WRONG_USAGE, "there is nothing to serve", hint="Give --tools FILE or --config FILE.")
+    _, problems = _read_config(context)
+    say_problems(problems)
     name = _usable_name(given["name"] or Path(next(filter(None, files))).stem)
     if given["http"] == 0:
         raise Stop(ExitCode.WRONG_USAGE, "--http 0 is another port each time", hint="Give --http PORT.")
@@ -214,10 +260,19 @@ def _options(context: typer.Context) -> list[str]:
             continue
         value: Any = context.params[option.name or ""]
         for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
-            text = str(one)
-            is_file = option.name in _PATHS and Path(text).exists()
-            found += [option.opts[0], str(Path(text).resolve()) if is_file else text]
+            found += [option.opts[0], _make_absolute(option.name or "", str(one))]
     return found
+
+
+def _make_absolute(option: str, text: str) -> str:
+    """Returns a value as another folder needs it: the path of a file or of a store is absolute."""
+    if option in _PATHS or (option in _SOURCES and Path(text).exists()):
+        return str(Path(text).resolve())
+    if option != "store" or text == NO_STORE:
+        return text
+    kind, mark, path = text.rpartition("sqlite:///")
+    is_path = (mark and not kind and path and not path.startswith(("/", ":"))) or ":" not in text
+    return f"{mark}{Path(path).resolve()}" if is_path else text
 
 
 def _open_store(
@@ -261,20 +316,26 @@ def _say_what_is_old(store: toolwire.Store, named: str | None, output: Output) -
 
 
 def _run_server(
-    server: toolwire.ToolServer, registry: toolwire.ToolRegistry, host: str, http: int | None, output: Output
+    server: toolwire.ToolServer,
+    registry: toolwire.ToolRegistry,
+    host: str,
+    port: socket.socket | None,
+    output: Output,
 ) -> None:
+    # A client reads on with it in a result that is longer than the server's limit.
+    registry.configure(result_pages=True)
     threading.Thread(target=_end_without_required, args=(registry, output), daemon=True).start()
-    if http is None:
+    if port is None:
         output.give_back()
         server.run_stdio()
     else:
-        server.run_http(host, http, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
+        server.run_http(host, port, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
 
 
-def _tools_of(
-    tools: list[str], config: Path | None, openapi: str | None, pins: Path | None, *, has_profiles: bool
+def _own_tools(
+    tools: list[str], config: Path | None, openapi: str | None, pins: Path | None
 ) -> tuple[toolwire.ToolRegistry, str]:
-    """Returns the tools to serve, and the name of their first file."""
+    """Returns the tools to serve without those of servers, and the name of the first file of all."""
     if config is None and (pins is not None or not (tools or openapi)):
         wrong, hint = (
             ("--pins is for --config", "Give --config FILE, or leave it out.")
@@ -285,24 +346,27 @@ def _tools_of(
     registry = registry_of(tools) if tools else toolwire.ToolRegistry()
     if openapi is not None:
         add_operations(registry, openapi)
-    if config is not None:
-        is_whole = add_servers(registry, config, pins, START_WAIT_S)
-        is_empty = not len(registry) and not registry.mcp.states
-        if is_empty and not is_whole:
-            raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
-        if is_empty and has_profiles:
-            raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles and no servers", hint="Give --tools FILE as well.")
-        if is_empty:
-            raise Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
-    # A client reads on with it in a result that is longer than the server's limit.
-    registry.configure(result_pages=True)
     return registry, Path(next(filter(None, [*tools, config, openapi]), "")).stem
 
 
-def _profiles(config: Path | None, http: int | None, token_env: str | None) -> toolwire.ClientProfiles | None:
-    """Returns the profiles of the configuration; None without any."""
+def _read_config(
+    context: typer.Context,
+) -> tuple[toolwire.ClientProfiles | None, list[toolwire.types.McpServerProblem]]:
+    """Reads the file of --config, and starts no server. Ends the command if the file cannot be used.
+
+    Returns its profiles, None without any, and the mistakes in entries that others go on without.
+    """
+    given = context.params
+    config: Path | None = given["config"]
     if config is None:
-        return None
+        return None, []
+    profiles = _profiles(config, given["http"], given["token_env"])
+    has_tools = bool(given["tools"] or given["openapi"])
+    return profiles, check_servers(config, has_tools=has_tools, has_profiles=profiles is not None)
+
+
+def _profiles(config: Path, http: int | None, token_env: str | None) -> toolwire.ClientProfiles | None:
+    """Returns the profiles of the configuration; None without any."""
     with wrong_usage(toolwire.ConfigurationError):
         profiles = toolwire.ClientProfiles(config)
     if not len(profiles):
@@ -342,8 +406,14 @@ def _update(
             profiles.update(config)
         elif len(toolwire.ClientProfiles(config)):
             raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
-        off = sum(problem.is_off for problem in registry.mcp.update(config, pins=pins))
-        return f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else "")
+        problems = registry.mcp.update(config, pins=pins)
+        off = len({problem.server for problem in problems if problem.is_off})
+        former = len({problem.server for problem in problems if problem.is_former})
+        return (
+            f"the servers are those of {config} now"
+            + (f"; {former} of them with a former entry" if former else "")
+            + (f"; {off} cannot be used" if off else "")
+        )
 
     return update
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolwire.catalogue.groups import BASIC
 from toolwire.catalogue.selection import Selection
-from toolwire.facade.driving import async_scope
+from toolwire.facade.driving import async_ports
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import Caller
 
@@ -76,5 +76,5 @@ class KeptGroups:
         groups = active | {name for name in self._missing if not scope.groups.is_switched(name)}
         if groups != self._groups_in_store:
             kept = self._store.keep_groups(conversation, groups, caller=scope.caller)
-            await async_scope(scope).ports.wait_for(kept)
+            await async_ports(scope).wait_for(kept)
             self._groups_in_store = groups

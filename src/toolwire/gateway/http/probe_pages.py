@@ -44,6 +44,9 @@ def health_routes(states: States, store: Store | None) -> list[Route]:
             "store": "none" if store is None else "ok" if is_stored else "unavailable",
             "servers": {state.server: state.state for state in servers},
         }
+        former = [state.server for state in servers if state.is_former]
+        if former:
+            shown["former"] = former
         return JSONResponse(shown, 200 if is_ready else 503)
 
     return [Route("/healthz", alive), Route("/readyz", ready)]

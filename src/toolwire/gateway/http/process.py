@@ -69,7 +69,7 @@ def run_http(
     access: Access,
     limits: ServerLimits,
     host: str,
-    port: int,
+    port: int | socket.socket,
     on_start: Callable[[str], Any] | None,
 ) -> None:
     """Serves until a signal.
@@ -100,10 +100,11 @@ def run_http(
         _Draining(config, server, slots, limits.drain_s).run(sockets=[listening])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int | socket.socket) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        is_open = isinstance(port, socket.socket)
+        listening = port if is_open else socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigurationError(f"the address {host}:{port} cannot be used: {error}") from error
     # asyncio sets this only for sockets whose protocol number is given. Without it the body of an answer waits 40 ms

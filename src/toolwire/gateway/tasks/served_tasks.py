@@ -27,7 +27,7 @@ from starlette.requests import Request
 from toolwire.gateway.asking.elicitation import can_be_asked, decision_of, shown_form
 from toolwire.gateway.clients import Client, Clients
 from toolwire.gateway.held_calls import Answer as HeldAnswer
-from toolwire.gateway.held_calls import HeldCall, id_of_held
+from toolwire.gateway.held_calls import HeldCall, is_of_held
 from toolwire.gateway.served_calls import (
     Answer,
     ServedCalls,
@@ -98,16 +98,16 @@ class ServedTasks:
         if not _takes_tasks(context):
             return await self._calls.call(context, params)
         client, call = await self._calls.read_call(context, params)
-        held = self._calls.held.find(id_of_held(params.request_state))
+        held = self._calls.held.find(params.request_state)
         if held is not None:
             held.give(params.input_responses)
-        elif id_of_held(params.request_state) is not None:
+        elif is_of_held(params.request_state):
             return await self._calls.call(context, params)
         else:
             key = secrets.token_hex(16)
             is_new = params.request_state is None
             run_id = keyed_run_id(client.session.conversation, key) if is_new else run_of_state(params.request_state)
-            held = HeldCall(run_id)
+            held = self._calls.held.take_up(params.request_state, params.input_responses, run_id)
             self._begin(held, self._calls.run_task(context, client, call, params, held, key))
         answer = await held.next_answer(self._task_s)
         run = None

@@ -67,13 +67,31 @@ def read_given(method: str, result: ToolResult) -> Given | ErrorData:
         return ErrorData(code=INVALID_PARAMS, message="the client's answer does not fit the protocol")
 
 
-async def pass_on(listener: Listener, server: str, wanted: Wanted, number: int) -> Given | ErrorData:
-    """Returns the client's answer to a request of a server. `number` is that among the questions of its call, from 1.
+async def pass_on(listener: Listener, server: str, wanted: Wanted) -> Given | ErrorData:
+    """Returns the client's answer to a request of a server. One that was begun goes on.
 
     A client without the feature, a rule and a limit refuse it by an error of the protocol.
     """
-    if number > QUESTIONS:
-        return ErrorData(code=INVALID_REQUEST, message=f"the server asked {QUESTIONS} times in this call already")
+    result = await asyncio.wrap_future(listener.pass_on(_call_to(server, wanted)))
+    return read_given(call_of(wanted)[0], result)
+
+
+async def begin(listener: Listener, server: str, wanted: Mapping[str, Wanted]) -> dict[str, Given | ErrorData | None]:
+    """Begins to ask the client together. Returns the answers that need no waiting; None is one that waits."""
+    results = await asyncio.wrap_future(listener.begin([_call_to(server, one) for one in wanted.values()]))
+    return {
+        key: None if result is None else read_given(call_of(one)[0], result)
+        for (key, one), result in zip(wanted.items(), results, strict=False)
+    }
+
+
+def too_many(number: int) -> ErrorData | None:
+    """Returns the error for a request that is one too many: `number` is that among the questions of its call."""
+    if number <= QUESTIONS:
+        return None
+    return ErrorData(code=INVALID_REQUEST, message=f"the server asked {QUESTIONS} times in this call already")
+
+
+def _call_to(server: str, wanted: Wanted) -> ToolCall:
     method, arguments = call_of(wanted)
-    result = await asyncio.wrap_future(listener.pass_on(ToolCall(f"{server}/{method}", visible_value(arguments))))
-    return read_given(method, result)
+    return ToolCall(f"{server}/{method}", visible_value(arguments))

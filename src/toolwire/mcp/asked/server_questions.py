@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.hostile.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
-from toolwire.mcp.asked.client_features import Given, answer_type_of, method_of
+from toolwire.mcp.asked.client_features import Given, Wanted, answer_type_of, call_of, method_of, read_wanted
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, QUESTIONS, ROUND_TRIPS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
 from toolwire.vocabulary.context import CallContext
@@ -153,6 +153,8 @@ class RoundTrip:
     """The server's own state, unchanged."""
     questions: int = 0
     """How many questions the server has asked in the round trips before."""
+    wanted: Mapping[str, Wanted] | None = None
+    """Requests of the round trip before that still wait for the client's answers, by their keys."""
 
     def request(self, first: Any) -> Any:
         """Returns the SDK's request of this round trip; `first` is that of the first one."""
@@ -176,8 +178,9 @@ def round_trip_of(context: CallContext | None, log: ServerLog) -> RoundTrip:
     # An older version of toolwire kept no number.
     asked = kept.get("questions", len(declined) + len(answers))
     given = {key: answer_type_of(method).model_validate(one) for key, (method, one) in kept.get("given", {}).items()}
+    wanted = {key: read_wanted(method, one) for key, (method, one) in kept.get("wanted", {}).items()}
     responses = {**declined, **answers, **given}
-    return RoundTrip(number=kept["leg"], responses=responses, state=kept["state"], questions=asked)
+    return RoundTrip(number=kept["leg"], responses=responses, state=kept["state"], questions=asked, wanted=wanted)
 
 
 def next_round_trip(
@@ -186,11 +189,11 @@ def next_round_trip(
     log: ServerLog,
     *,
     can_ask: bool,
-    given: Mapping[str, Given],
+    given: Mapping[str, Given | None],
 ) -> RoundTrip | InputRequired | ToolResult:
     """Returns the next round trip, or the questions that come before it, or the failure of the call.
 
-    `given` has the client's answers to the requests that are no questions.
+    `given` has the client's answers to the requests that are no questions; None is one that it was asked for.
     """
     if round_trip.number >= ROUND_TRIPS:
         return ToolResult.failed("limit", f"The call was given up: its server asked for input {ROUND_TRIPS} times.")
@@ -200,9 +203,11 @@ def next_round_trip(
         return ToolResult.failed("limit", message)
     questions: dict[str, Question] = {}
     declined: list[str] = []
-    wanted = result.input_requests or {}
-    for number, (name, request) in enumerate(wanted.items(), round_trip.questions + 1):
+    requests = result.input_requests or {}
+    wanted: dict[str, Wanted] = {}
+    for number, (name, request) in enumerate(requests.items(), round_trip.questions + 1):
         if not isinstance(request, ElicitRequest):
+            wanted.update({name: request} if given.get(name) is None else {})
             continue
         if not can_ask:
             log.warning("its question was declined: this call has no person")
@@ -211,14 +216,18 @@ def next_round_trip(
             declined.append(name)
         else:
             questions[name] = question
-    asked = round_trip.questions + len(wanted)
+    asked = round_trip.questions + len(requests)
+    answered = {key: one for key, one in given.items() if one is not None}
     if questions:
         kept: dict[str, Any] = {"leg": round_trip.number + 1, "declined": declined, "state": state, "questions": asked}
-        if given:
+        if wanted:
+            kept["wanted"] = {key: list(call_of(one)) for key, one in wanted.items()}
+        if answered:
             kept["given"] = {
                 key: [method_of(one), one.model_dump(by_alias=True, mode="json", exclude_none=True)]
-                for key, one in given.items()
+                for key, one in answered.items()
             }
         return InputRequired(questions, kept)
-    responses = {**dict.fromkeys(declined, BY_TOOLWIRE), **given} or None
-    return RoundTrip(number=round_trip.number + 1, responses=responses, state=state, questions=asked)
+    responses = {**dict.fromkeys(declined, BY_TOOLWIRE), **answered} or None
+    number = round_trip.number + 1
+    return RoundTrip(number=number, responses=responses, state=state, questions=asked, wanted=wanted)

@@ -20,7 +20,7 @@ from toolwire.mcp.oauth.granting import AuthorizationFailed
 from toolwire.mcp.oauth.token_auth import origin_of
 
 _PROBE = "/.well-known/oauth-protected-resource"
-"""The path of the request that shows the address of the MCP server. A login asks for it as well."""
+"""The start of the path of the request that shows the address of the MCP server. A login asks for it as well."""
 
 
 class AuthorizationNetwork(httpx2.AsyncBaseTransport):
@@ -79,7 +79,9 @@ class AuthorizationNetwork(httpx2.AsyncBaseTransport):
         return self._is_private
 
     async def _address_of_connection(self, request: httpx2.Request) -> str:
-        probe = httpx2.Request("HEAD", self._url.join(_PROBE), extensions=request.extensions)
+        probe = httpx2.Request(
+            "HEAD", self._url.join(_PROBE + self._url.path.rstrip("/")), extensions=request.extensions
+        )
         response = await self._direct.handle_async_request(probe)
         try:
             return response.extensions["network_stream"].get_extra_info("server_addr")[0]

@@ -53,18 +53,24 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
     mark = secrets.token_hex(16)
     # A host that is a server itself passes on the marks of the hosts above it.
     marks = f"{os.environ.get(MARKS, '')} {mark}".strip()
-    process = await create_subprocess_exec(
-        system.program_path(command.command),
-        *command.args,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={**get_default_environment(), **command.env, MARKS: marks},
-        cwd=command.cwd,
-        limit=message_bytes,
-        # The whole group is signalled at the end, so that children of the server die with it.
-        start_new_session=True,
+    starting = asyncio.create_task(
+        create_subprocess_exec(
+            system.program_path(command.command),
+            *command.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**get_default_environment(), **command.env, MARKS: marks},
+            cwd=command.cwd,
+            limit=message_bytes,
+            # The whole group is signalled at the end, so that children of the server die with it.
+            start_new_session=True,
+        )
     )
+    # A cancelled scope cancels again and again, and so interrupts the clean-up of a start that it ended.
+    with anyio.CancelScope(shield=True):
+        await starting
+    process = starting.result()
     stderr = asyncio.create_task(_log_stderr(process, log))
     try:
         yield _Incoming(process, log, message_bytes), _Outgoing(process)
