@@ -138,7 +138,7 @@ class Arguments:
         required = self._root.get("required", ())
         # One parameter gets most of the bytes.
         chosen = sorted(properties, key=lambda _: self._chance.random())[: self._chance.randrange(1, 3)]
-        given = {name: self._value(properties[name], 0) for name in {*required, *chosen}}
+        given = {name: self._value(properties[name], 0) for name in dict.fromkeys([*required, *chosen])}
         return self._within(given)
 
     def _within(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -195,7 +195,7 @@ def measure(store: Store) -> list[tuple[_Question, float]]:
     return found
 
 
-def _urls(folder: Path) -> Iterator[str]:
+def urls(folder: Path) -> Iterator[str]:
     """Gives an unused database of each kind."""
     yield f"sqlite:///{folder}/runs.db"
     # A server runs as another user, who must see its folder.
@@ -208,7 +208,7 @@ def main() -> int:
     """Prints the figures of SQLite and PostgreSQL. Returns 1 if one is above its limit."""
     is_late = False
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        for url in _urls(Path(folder)):
+        for url in urls(Path(folder)):
             with Store.open(url, key=bytes(32)) as store:
                 fill(store)
                 found = measure(store)

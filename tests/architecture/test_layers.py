@@ -52,6 +52,7 @@ MORE = {
     "toolwire.mcp.oauth.authorization_network": {"builtin/web"},
     "toolwire.cli.commands.mcp_command": {"vocabulary"},
     "toolwire.cli.config_watch": {"vocabulary"},
+    "toolwire.cli.loading": {"mcp"},
     "toolwire.cli.display": {"vocabulary"},
 }
 """Modules that may import a layer that the rest of their folder may not."""

@@ -16,7 +16,8 @@ CACHE = ROOT / ".mypy_cache"
 """Kept between runs: the first run takes ten times as long."""
 MYPY = """
 [mypy]
-[mypy-anthropic.*,fastmcp.*,google.*,openai.*]
+[mypy-agents.*,anthropic.*,celery.*,fastmcp.*,google.*,IPython.*,langchain.*,langchain_core.*,langgraph.*,openai.*,\
+pydantic_ai.*,redis.*]
 follow_imports = skip
 """
 """mypy reads these packages whole, which takes longer than all else. pyright checks their uses."""
