@@ -67,7 +67,8 @@ def difference(case: Streamed) -> str:
         stream.feed(piece)
     whole, found = protocol.parse(case.whole, TOOLS), stream.reply()
     if whole.is_refused:
-        return f"the whole reply is refused: {whole.problems}"
+        is_same = (found.problems, found.calls) == (whole.problems, ()) and "all thinking" in str(whole.problems)
+        return "" if is_same else f"the whole reply is refused: {whole.problems}, the stream: {found}"
     if found.is_refused:
         said = "; ".join(problem.message for problem in found.problems)
         return f"a plain stream is refused: {said}" if case.is_plain or not said else ""

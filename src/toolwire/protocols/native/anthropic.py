@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
@@ -15,13 +15,12 @@ from toolwire.protocols.native.media import inline, media_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import plain_properties_named
-from toolwire.protocols.native.streams.block_events import BlockAssembly
+from toolwire.protocols.native.streams.block_events import BlockAssembly, call_in
+from toolwire.protocols.native.unread_parts import unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
     NO_CALLS,
-    WrittenCall,
     WrittenReply,
     calls_for_provider,
-    find_stray_arguments,
     history_name,
     result_id,
     without_stray,
@@ -33,6 +32,7 @@ from toolwire.vocabulary.results import ToolResult
 
 _AT_LIMIT = frozenset({"max_tokens", "model_context_window_exceeded"})
 _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"})
+_THINKING = frozenset({"thinking", "redacted_thinking"})
 _FOREIGN = frozenset({"output_text", "refusal", "tool_result", "image_url"})
 """Types of blocks that other providers' messages have. Any other new type belongs to this API's messages."""
 
@@ -62,9 +62,13 @@ class Anthropic(NativeProtocol):
         written = WrittenReply(
             text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
             thought="".join(text_in(block, "thinking") for block in blocks),
-            calls=[_read_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
+            has_thought=any(text_in(block, "type") in _THINKING for block in blocks),
+            calls=[call_in(block) for block in blocks if text_in(block, "type") == "tool_use"],
         )
-        written.problems = [fault for block in blocks for fault in _faults(block)]
+        if not isinstance(body, list) and not isinstance(field_in(body, "content"), str | list | None):
+            written.problems.append(unreadable("content", field_in(body, "content")))
+        for block in blocks:
+            written.problems += _faults(block, written.unread)
         if reason == "tool_use" and not written.calls and not any(map(_is_of_server, blocks)) and not written.problems:
             written.problems = [Problem(message=NO_CALLS, repaired=False)]
         written.ended, written.cut = find_ending(reason)
@@ -72,7 +76,7 @@ class Anthropic(NativeProtocol):
             written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
         if reason == "refusal":
             written.failure = _refusal_reason(body) or written.text
-        if not written.ended and not written.text and not written.calls and any(map(_is_of_server, blocks)):
+        if written.is_silent and any(map(_is_of_server, blocks)):
             written.ended = "paused"
         return written
 
@@ -86,8 +90,13 @@ class Anthropic(NativeProtocol):
         blocks = [block for block in _blocks(body) if has_ended or not _is_unsigned(block)]
         if blocks and text_in(body, "stop_reason") in _AT_LIMIT and _is_unsigned(blocks[-1]):
             blocks.pop()
-        content = [_block_back(block, rest) for block in blocks if not _is_empty_text(block)]
-        return {"role": "assistant", "content": content or [{"type": "text", "text": NO_CONTENT}]}
+        content = [
+            _block_back(block, rest) for block in blocks if isinstance(block, Mapping) and not _is_empty_text(block)
+        ]
+        if all(text_in(block, "type") in _THINKING for block in content):
+            # The API refuses a message without content, and one that ends with thinking.
+            content.append({"type": "text", "text": NO_CONTENT})
+        return {"role": "assistant", "content": content}
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         kept = [block for block in items_in(message, "content") if text_in(block, "type") != "text"]
@@ -119,14 +128,12 @@ def _blocks(body: Any) -> list[Any]:
     return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
 
 
-def _faults(block: Any) -> list[Problem]:
-    """Returns the faults of a block whose call, or whose arguments, would be lost without a word."""
-    name, kind = text_in(block, "name"), text_in(block, "type")
-    if kind == "tool_use":
-        return find_stray_arguments(block, "input", name)
-    if name and kind not in _BLOCKS and not _is_of_server(block) and field_in(block, "input", "arguments") is not None:
-        return [Problem(message=f"A block of the type {kind!r} looks like a call, and is not one.", repaired=False)]
-    return []
+def _faults(block: Any, unread: list[str]) -> list[Problem]:
+    """Returns the faults of a block that would be lost without a word. Adds a block of an unknown type to `unread`."""
+    kind = text_in(block, "type")
+    if kind in ("text", "thinking"):
+        return wrong_text("content", block, kind)
+    return [] if kind in _BLOCKS or _is_of_server(block) else unread_part(block, "content", unread)
 
 
 def _is_of_server(block: Any) -> bool:
@@ -144,10 +151,6 @@ def _is_unsigned(block: Any) -> bool:
 def _refusal_reason(body: Any) -> str:
     details = inner(body, "stop_details")
     return text_in(details, "explanation", "category")
-
-
-def _read_call(block: Any) -> WrittenCall:
-    return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field_in(block, "input"))
 
 
 def _is_empty_text(block: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.native.fields import fields
 from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.unread_parts import unreadable
 from toolwire.protocols.reading.repair import read_arguments
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.streaming import StreamEvent
@@ -63,9 +64,13 @@ class Assembly(ABC):
     def body(self) -> dict[str, Any]:
         """Returns the reply so far, as the provider would have sent it whole."""
 
-    def refuse(self, message: str) -> None:
-        """Notes a fault of the stream."""
-        problem = Problem(message=message, repaired=False)
+    def refuse_value(self, where: str, value: Any) -> None:
+        """Notes a value that is not what its API has in this field."""
+        self.refuse(unreadable(where, value).message)
+
+    def refuse(self, message: str, *, is_told: bool = False) -> None:
+        """Notes a fault of the stream. With `is_told`, it is reported and the reply is read."""
+        problem = Problem(message=message, repaired=is_told)
         if problem not in self.problems and len(self.problems) < PROBLEMS_LIMIT:
             self.problems.append(problem)
 
@@ -136,6 +141,8 @@ def join_texts(parts: Iterable[Any], plain: frozenset[str]) -> list[dict[str, An
     found: list[dict[str, Any]] = []
     texts: list[str] = []
     for part in parts:
+        if not isinstance(part, Mapping):
+            continue  # a value that the API does not have there
         item = present(part)
         is_plain = isinstance(item.get("text"), str) and item.keys() <= plain
         if is_plain and texts and {**found[-1], "text": ""} == {**item, "text": ""}:

@@ -127,6 +127,11 @@ def items_in(value: Any, *names: str) -> list[Any]:
     return list(cast("list[Any]", found)) if isinstance(found, list | tuple) else []
 
 
+def first_alternative(found: list[Any]) -> Any:
+    """Returns the alternative with the index 0 of those of one reply, else the first one. None of none."""
+    return next((one for one in found if field_in(one, "index") == 0), found[0] if found else None)
+
+
 def describe_error(error: Any) -> str:
     """Returns a provider's text on its own failure."""
     words = text_in(error, "message") or (error if isinstance(error, str) else "") or text_in(error, "code", "type")

@@ -9,19 +9,19 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, join_texts, next_call, present
-from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.fields import describe_error, field_in, first_alternative, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import inline
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
+from toolwire.protocols.native.unread_parts import unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     MADE_ID,
     WrittenReply,
     calls_for_provider,
-    find_stray_arguments,
     history_name,
     result_id,
     without_stray,
@@ -47,6 +47,9 @@ _OF_SERVER = (
     *("tool_call", "toolCall", "tool_response", "toolResponse"),
 )
 """Parts of the tools that the provider runs itself."""
+_MEDIA = ("inline_data", "inlineData", "file_data", "fileData")
+_SIGNATURES = ("thought_signature", "thoughtSignature")
+"""Media are for the host, in the message. A signature may stand in a part of its own."""
 
 
 @writes_encodable
@@ -88,30 +91,28 @@ class Gemini(NativeProtocol):
             return None
         content: Any = body
         candidate: Any = None
+        written = WrittenReply()
         if "candidates" in body or "prompt_feedback" in body or "promptFeedback" in body:
-            candidates = items_in(body, "candidates")
-            candidate = candidates[0] if candidates else None
-            content = inner(candidate, "content")
+            if not isinstance(field_in(body, "candidates"), list | None):
+                return None
+            candidate = first_alternative(items_in(body, "candidates"))
+            if not isinstance(candidate, Mapping | None):
+                written.problems.append(unreadable("candidates", candidate))
+            content = field_in(candidate, "content")
+            if not isinstance(content, Mapping | None):
+                written.problems.append(unreadable("content", content))
         elif not items_in(body, "parts"):
             return None
-        written = WrittenReply()
         parts = items_in(content, "parts")
-        if not any(map(call_in, parts)) and _has_calls(items_in(body, "candidates")[1:]):
+        if not isinstance(field_in(content, "parts"), list | None):
+            written.problems.append(unreadable("parts", field_in(content, "parts")))
+        elsewhere = [one for one in items_in(body, "candidates") if one is not candidate]
+        if not any(call_in(part) for part in parts) and _has_calls(elsewhere):
             written.problems.append(CALL_ELSEWHERE)
-        texts, thoughts = list[str](), list[str]()
         for part in parts:
-            if call := call_in(part):
-                written.calls.append(call)
-                written.problems.extend(_in_parts(part))
-                written.problems.extend(
-                    find_stray_arguments(inner(part, "function_call", "functionCall"), "args", call.name)
-                )
-            else:
-                (thoughts if field_in(part, "thought") else texts).append(text_in(part, "text"))
-        written.text, written.thought = "".join(texts), "".join(thoughts)
+            _add(written, part)
         _note_end(written, body, candidate)
-        is_silent = not (written.ended or written.text or written.calls)
-        if is_silent and any(field_in(part, *_OF_SERVER) is not None for part in parts):
+        if written.is_silent and any(field_in(part, *_OF_SERVER) is not None for part in parts):
             written.ended = "paused"
         return written
 
@@ -120,8 +121,8 @@ class Gemini(NativeProtocol):
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the model's content. Each part is unchanged, with its thought signature."""
-        candidates = items_in(body, "candidates")
-        content = inner(candidates[0], "content") if candidates else body
+        candidate = first_alternative(items_in(body, "candidates"))
+        content = body if candidate is None else inner(candidate, "content")
         rest = iter(calls)
         joined = join_texts(items_in(content, "parts"), PLAIN)
         parts = [_part_back(part, rest) for part in joined if not _is_empty(part)]
@@ -160,6 +161,21 @@ class Gemini(NativeProtocol):
 
     def _convert_parameters(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)
+
+
+def _add(written: WrittenReply, part: Any) -> None:
+    """Adds the call and the text of a part."""
+    call = call_in(part)
+    if call is not None:
+        written.calls.append(call)
+        written.problems += _in_parts(part)
+    if field_in(part, "text") is not None:
+        written.problems += wrong_text("parts", part, "text")
+        is_thought = bool(field_in(part, "thought"))
+        written.thought += text_in(part, "text") if is_thought else ""
+        written.text += "" if is_thought else text_in(part, "text")
+    elif call is None and field_in(part, *_OF_SERVER, *_MEDIA, "thought", *_SIGNATURES) is None:
+        written.problems += unread_part(part, "parts", written.unread)
 
 
 def _has_calls(candidates: Iterable[Any]) -> bool:

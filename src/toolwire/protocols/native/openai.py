@@ -9,13 +9,29 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_call, object_text, present
 from toolwire.protocols.native.declared_schema import add_to_description, plain_parameters, schema_for_providers
 from toolwire.protocols.native.endings import find_ending
-from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.fields import (
+    describe_error,
+    field_in,
+    fields,
+    first_alternative,
+    inner,
+    items_in,
+    text_in,
+)
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly, call_items
+from toolwire.protocols.native.streams.chat_chunks import (
+    OLDER_CALL,
+    PLAIN_TEXT,
+    ChatAssembly,
+    call_in,
+    call_items,
+    content_part,
+)
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
+from toolwire.protocols.native.unread_parts import unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     NO_CALLS,
@@ -23,7 +39,6 @@ from toolwire.protocols.native.written import (
     WrittenCall,
     WrittenReply,
     calls_for_provider,
-    find_stray_arguments,
     history_name,
     json_text,
     result_id,
@@ -44,6 +59,12 @@ STRICT = Dialect(
 
 RETURNED_BY = "Returned by "
 """The beginning of the user message with the images and sounds of results."""
+
+_THINKING = frozenset({"thinking", "reasoning"})
+"""Types of content parts with thinking, in replies of compatible servers."""
+
+_OTHER_CALLS = ("tool_call", "functionCall", "function_calls", "tool_use")
+"""Fields in which other APIs have calls."""
 
 _CONTENT = frozenset({"content", "tool_calls", OLDER_CALL, "refusal", "audio"})
 """Fields of an assistant message. At least one of them is required."""
@@ -66,9 +87,8 @@ class OpenAi(NativeProtocol):
         message: Any = body
         choice: Any = None
         if isinstance(body, Mapping) and "choices" in body:
-            choices = items_in(body, "choices")
-            choice = choices[0] if choices else None
-            message = inner(choice, "message") or ({} if choice is None else {"role": "assistant"})
+            choice = first_alternative(items_in(body, "choices"))
+            message = _message_of(choice)
         if not message or not (choice is not None or _is_message(message)):
             return None
         reason = text_in(choice, "finish_reason")
@@ -76,28 +96,30 @@ class OpenAi(NativeProtocol):
         if error := field_in(body, "error"):
             ended, cut = "failed", f"with an error: {describe_error(error)}"
         calls, others = _calls(message)
-        text = text_in(message, "content") or "".join(map(_text_of, items_in(message, "content")))
-        problems = _call_faults(message)
-        if not calls and any(_calls(inner(other, "message"))[0] for other in items_in(body, "choices")[1:]):
-            problems.append(CALL_ELSEWHERE)
-        if reason in ("tool_calls", "function_call") and not (calls or others or problems):
-            problems, ended = [Problem(message=NO_CALLS, repaired=False)], "calls"
-        return WrittenReply(
-            text=text,
-            problems=problems,
+        written = WrittenReply(
+            problems=_call_faults(message),
             thought=text_in(message, "reasoning_content", "reasoning"),
+            has_thought=bool(items_in(message, "reasoning_details")),
             calls=calls,
             failure=text_in(message, "refusal") or None,
-            ended="paused" if others and not calls and not text and ended is None else ended,
+            ended=ended,
             cut=cut,
         )
+        _add_content(written, field_in(message, "content"))
+        if not calls and any(_calls(inner(other, "message"))[0] for other in items_in(body, "choices")[1:]):
+            written.problems.append(CALL_ELSEWHERE)
+        if reason in ("tool_calls", "function_call") and not (calls or others or written.problems):
+            written.problems, written.ended = [Problem(message=NO_CALLS, repaired=False)], "calls"
+        if others and written.is_silent:
+            written.ended = "paused"
+        return written
 
     def assembly(self, live: LiveCalls) -> Assembly:
         return ChatAssembly(live)
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message with all fields that came, such as `reasoning_content` of other servers."""
-        found = inner(items_in(body, "choices")[0], "message") if "choices" in body else body
+        found = _message_of(first_alternative(items_in(body, "choices"))) if "choices" in body else body
         message = {name: value for name, value in present(found, "parsed").items() if value not in ("", [])}
         message.pop("tool_calls", None)
         rest = iter(calls)
@@ -106,7 +128,9 @@ class OpenAi(NativeProtocol):
         if sound := text_in(inner(found, "audio"), "id"):
             message["audio"] = {"id": sound}
         if isinstance(content := message.get("content"), list):
-            message["content"] = join_texts(cast("list[Any]", content), PLAIN_TEXT)
+            message["content"] = join_texts(map(content_part, cast("list[Any]", content)), PLAIN_TEXT)
+        elif not isinstance(content, str | None):
+            message.pop("content")
         if not message.keys() & _CONTENT:
             message["content"] = NO_CONTENT
         return {"role": "assistant", "content": None, **message}
@@ -156,17 +180,23 @@ def _calls(message: Any) -> tuple[list[WrittenCall], int]:
     Servers write other types than `function`, or none, so that the function decides.
     """
     items = [cast("Any", item) for item in call_items(message) if isinstance(item, Mapping)]
-    calls = [_read_call(item) for item in items if _is_function(item)]
+    calls = [call_in(item) for item in items if _is_function(item)]
     older = inner(message, OLDER_CALL)
     if older and not items:
-        return [_read_call({"id": OLDER_CALL, "function": older})], 0
+        return [call_in({"id": OLDER_CALL, "function": older})], 0
     return calls, len(items) - len(calls)
 
 
 def _call_faults(message: Any) -> list[Problem]:
     """Returns the faults of a message whose calls would be lost without a word."""
     items, older = call_items(message), inner(message, OLDER_CALL)
-    faults = [fault for item in items if _is_function(item) for fault in _stray(item)]
+    faults = [
+        Problem(message=f"The message has calls in `{key}`. Make each call in `tool_calls`.", repaired=False)
+        for key in _OTHER_CALLS
+        if isinstance(field_in(message, key), Mapping | list)
+    ]
+    if not isinstance(field_in(message, OLDER_CALL), Mapping | None):
+        faults.append(unreadable(OLDER_CALL, field_in(message, OLDER_CALL)))
     if not isinstance(field_in(message, "tool_calls"), list | tuple | Mapping | None) or not all(
         isinstance(item, Mapping) for item in items
     ):
@@ -177,14 +207,33 @@ def _call_faults(message: Any) -> list[Problem]:
     return faults
 
 
-def _stray(item: Any) -> list[Problem]:
-    function = inner(item, "function")
-    name = text_in(function, "name")
-    return [*find_stray_arguments(function, "arguments", name), *find_stray_arguments(item, "", name)]
+def _message_of(choice: Any) -> Mapping[str, Any] | None:
+    """Returns the message of a choice. None for a choice of another kind: of a chunk, or of an older completion."""
+    if not isinstance(choice, Mapping):
+        return None
+    message = field_in(choice, "message")
+    if message is None and field_in(choice, "text", "delta") is None:
+        return {"role": "assistant"}
+    return fields(message) or None
 
 
-def _text_of(part: Any) -> str:
-    return part if isinstance(part, str) else text_in(part, "text")
+def _add_content(written: WrittenReply, content: Any) -> None:
+    """Adds the text of a message, which is a text or a list of parts."""
+    if isinstance(content, str):
+        written.text = content
+    elif not isinstance(content, list | None):
+        written.problems.append(unreadable("content", content))
+    for part in map(content_part, cast("list[Any]", content) if isinstance(content, list) else []):
+        kind = text_in(part, "type")
+        if kind in _THINKING:
+            written.has_thought = True
+        elif field_in(part, "text") is not None or kind == "text":
+            written.problems += wrong_text("content", part, "text")
+            written.text += text_in(part, "text")
+        elif refusal := text_in(part, "refusal"):
+            written.failure = refusal
+        else:
+            written.problems += unread_part(part, "content", written.unread)
 
 
 def _is_function(item: Any) -> bool:
@@ -197,13 +246,6 @@ def _is_message(message: Any) -> bool:
         return False
     has_text = text_in(message, "role") == "assistant" and isinstance(field_in(message, "content"), str | None)
     return has_text or bool(items_in(message, "tool_calls") or inner(message, OLDER_CALL))
-
-
-def _read_call(item: Any) -> WrittenCall:
-    function = inner(item, "function")
-    arguments = field_in(function, "arguments")
-    arguments = "" if arguments is None else arguments
-    return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
 
 
 def _call_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:

@@ -7,18 +7,17 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import Assembly, next_call, object_text, present
-from toolwire.protocols.native.fields import describe_error, field_in, inner, items_in, text_in
+from toolwire.protocols.native.fields import describe_error, field_in, fields, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.item_events import ItemAssembly
+from toolwire.protocols.native.streams.item_events import ItemAssembly, call_in
+from toolwire.protocols.native.unread_parts import has_arguments, unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
-    WrittenCall,
     WrittenReply,
     calls_for_provider,
-    find_stray_arguments,
     history_name,
     json_text,
     result_id,
@@ -30,6 +29,10 @@ from toolwire.vocabulary.results import ToolResult
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})
 _SERVER_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "compaction"})
+_NAMED_CALLS = frozenset({"mcp_call", "custom_tool_call"})
+"""Items of the provider's and the host's own tools that have a name and arguments, as a call has."""
+_STOPPED = frozenset({"failed", "incomplete", "cancelled", "queued", "in_progress"})
+"""States of a response that may have no output."""
 _ENDS: Mapping[str, tuple[Ended, str]] = {
     "max_output_tokens": ("length", "at the token limit"),
     "content_filter": ("filter", "at a content filter"),
@@ -52,6 +55,8 @@ class OpenAiResponses(NativeProtocol):
     def take_apart(self, body: Any) -> WrittenReply | None:
         items = _output_items(body)
         is_response = not isinstance(body, list) and text_in(body, "object") == "response"
+        if is_response and not isinstance(field_in(body, "output"), list) and text_in(body, "status") not in _STOPPED:
+            return None
         if not is_response and not any(_is_ours(item) for item in items) and not (isinstance(body, list) and not items):
             return None
         written = WrittenReply()
@@ -62,8 +67,7 @@ class OpenAiResponses(NativeProtocol):
             written.problems.append(Problem(message=message, repaired=False))
         for item in items:
             _add(written, item)
-        is_alone = bool(items) and not any(text_in(item, "type") in ("message", "function_call") for item in items)
-        if is_alone and not written.ended and any(_is_of_server(item) for item in items):
+        if written.is_silent and any(map(_is_of_server, items)) and not any(map(_is_message, items)):
             written.ended = "paused"
         return written
 
@@ -73,7 +77,11 @@ class OpenAiResponses(NativeProtocol):
     def message(self, body: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items for the request's `input`, with `encrypted_content` of the reasoning if it came."""
         rest = iter(calls)
-        return [_item_back(item, rest) for item in _output_items(body) if not _is_begun_reasoning(item)]
+        items = [item for item in _output_items(body) if fields(item) is not None and not _is_begun_reasoning(item)]
+        if all(text_in(item, "type") == "reasoning" for item in items):
+            # The API refuses reasoning without the item that followed it.
+            items = []
+        return [_item_back(item, rest) for item in items]
 
     def text_message(self, text: str) -> list[dict[str, Any]]:
         return [{"role": "assistant", "content": text}] if text else []
@@ -117,7 +125,8 @@ def _item_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
             kept.pop("id", None)
         return {**kept, "call_id": identity, "name": history_name(call.name), "arguments": arguments}
     if text_in(item, "type") == "message":
-        return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}
+        parts = items_in(item, "content")
+        return {**kept, "content": [present(part, "parsed") for part in parts if fields(part) is not None]}
     return kept
 
 
@@ -151,31 +160,45 @@ def _end(body: Any) -> tuple[Ended | None, str]:
         return _ENDS[reason]
     if status == "incomplete":
         return "length", f"with the status 'incomplete' ({reason or 'without a reason'})"
-    if status in ("failed", "cancelled"):
+    if status not in ("", "completed", "queued", "in_progress"):
         error = field_in(body, "error")
         return "failed", f"with the status {status!r}" + ("" if error is None else f": {describe_error(error)}")
     return None, ""
 
 
+def _is_message(item: Any) -> bool:
+    return text_in(item, "type") == "message"
+
+
 def _add(written: WrittenReply, item: Any) -> None:
     match text_in(item, "type"):
         case "function_call":
-            arguments = field_in(item, "arguments")
-            arguments = "" if arguments is None else arguments
-            written.calls.append(
-                WrittenCall(name=text_in(item, "name"), id=text_in(item, "call_id"), arguments=arguments)
-            )
-            written.problems.extend(find_stray_arguments(item, "arguments", text_in(item, "name")))
+            written.calls.append(call_in(item))
             _note_incomplete(written, item, "inside a call")
         case "message":
-            written.text += "".join(text_in(part, "text") for part in items_in(item, "content"))
-            refusal = "".join(text_in(part, "refusal") for part in items_in(item, "content"))
-            written.failure = refusal or written.failure
-            _note_incomplete(written, item, "inside a message")
+            _add_message(written, item)
         case "reasoning":
+            written.has_thought = True
             written.thought += "".join(text_in(part, "text") for part in items_in(item, "summary"))
+        case _ if not _is_of_server(item) or (text_in(item, "type") not in _NAMED_CALLS and has_arguments(item)):
+            written.problems += unread_part(item, "output", written.unread)
         case _:
             pass  # calls that the provider runs itself, and other items the host offered
+
+
+def _add_message(written: WrittenReply, item: Any) -> None:
+    content = field_in(item, "content")
+    if not isinstance(content, list | None):
+        written.problems.append(unreadable("content", content))
+    for part in items_in(item, "content"):
+        if text_in(part, "type") == "refusal":
+            written.failure = (written.failure or "") + text_in(part, "refusal")
+        elif field_in(part, "text") is not None or text_in(part, "type") == "output_text":
+            written.problems += wrong_text("content", part, "text")
+            written.text += text_in(part, "text")
+        else:
+            written.problems += unread_part(part, "content", written.unread)
+    _note_incomplete(written, item, "inside a message")
 
 
 def _note_incomplete(written: WrittenReply, item: Any, place: str) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
-from toolwire.protocols.native.fields import check_object, field_in
+from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.unread_parts import ARGUMENT_KEYS
+from toolwire.protocols.reading.incoming import THINKING
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import as_known_tools, property_name, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
@@ -33,6 +36,8 @@ class WrittenCall:
     """The provider's id; empty if it gave none."""
     arguments: Any
     """The arguments: JSON text, or the value that the provider parsed from it."""
+    beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The fields of the call that its API does not have."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,6 +48,8 @@ class WrittenReply:
     """The text for the user."""
     thought: str = ""
     """The model's thought, if the provider reveals it."""
+    has_thought: bool = False
+    """True if the reply holds thinking that the provider does not reveal."""
     calls: list[WrittenCall] = field(default_factory=list[WrittenCall])
     """The calls in the order in which the model wrote them."""
     failure: str | None = None
@@ -53,6 +60,15 @@ class WrittenReply:
     """The place where the reply broke off, such as `at the token limit`, or what the provider said of its end."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Problems that do not belong to a call."""
+    unread: list[str] = field(default_factory=list[str])
+    """The parts of the reply that no reader takes, in words."""
+
+    @property
+    def is_silent(self) -> bool:
+        """True if the model ended the reply without a text, a call or a refusal."""
+        is_text = bool(self.text.strip()) and not _ONLY_THINKING.fullmatch(self.text)
+        said = is_text or self.calls or self.failure
+        return not said and self.ended is None and not any(not problem.repaired for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +98,7 @@ class Reader:
 
     def reply(self, written: WrittenReply) -> Reply:
         """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
-        problems = list(written.problems)
+        problems = [*written.problems, *find_nothing_said(written)]
         problems.extend(too_much := _too_much(written.calls))
         calls: list[ToolCall] = []
         ids: set[str] = set()
@@ -115,6 +131,7 @@ class Reader:
         try:
             if name not in self._tools:
                 refuse_ambiguous(name, self.names.spellings)
+            self._refuse_beside(written, name)
             arguments, found = self._arguments(name, written.arguments) if is_read else ({}, ())
         except Refusal as refusal:
             arguments, found = {}, (refusal.problem,)
@@ -128,6 +145,17 @@ class Reader:
         ]
         identity = written.id or make_call_id(index, name, arguments)
         return ToolCall(name, arguments, id=identity, raw_text=raw), problems
+
+    def _refuse_beside(self, written: WrittenCall, name: str) -> None:
+        """Refuses arguments that stand beside those of the API: they would be lost without a word."""
+        if not written.beside:
+            return
+        tool = self._tools.get(name)
+        shown = () if tool is None else (parameter.name for parameter in tool.visible_parameters)
+        parameters = {self._dialect.parameter_name(parameter) for parameter in shown}
+        for key, value in written.beside.items():
+            if value not in (None, "", {}, []) and (key in ARGUMENT_KEYS or key in parameters):
+                raise Refusal(f"The call of {written.name!r} has arguments under {key!r}, where its API has none.")
 
     def _arguments(self, name: str, given: Any) -> tuple[dict[str, Any], tuple[Problem, ...]]:
         if not name:
@@ -146,27 +174,34 @@ class Reader:
 
 NO_CALLS = "The provider says that the reply makes calls, and it has none. Make the call again, in the form for tools."
 
+_SAY = "Write the answer, or make a call."
+
+_ONLY_THINKING = re.compile(rf"\s*+(?:<(?P<tag>{THINKING})>(?:(?!</?(?P=tag)>).)*+(?:</(?P=tag)>|\Z)\s*+)++", re.DOTALL)
+"""A text that a server left unread, with the model's thinking between tags and nothing behind it."""
+
 CALL_ELSEWHERE = Problem(
     message="The call stands in a further alternative of the reply, and only the first one is read. Ask for one alone.",
     repaired=False,
 )
 """The fault of a reply whose first alternative has no call, and another has one."""
 
-_ARGUMENT_KEYS = ("arguments", "input", "args", "parameters", "params")
-
-
-def find_stray_arguments(holder: Any, own: str, name: str) -> list[Problem]:
-    """Refuses arguments that stand under another key than the provider's `own`: they would be lost without a word."""
-    stray = [key for key in _ARGUMENT_KEYS if key != own and field_in(holder, key) not in (None, "", {})]
-    return [
-        Problem(message=f"The call of {name!r} has arguments under {key!r}, where its API has none.", repaired=False)
-        for key in stray
-    ]
-
 
 def without_stray(holder: Mapping[str, Any], own: str) -> dict[str, Any]:
     """Returns the fields of a call without arguments under another key, which a request does not take."""
-    return {key: value for key, value in holder.items() if key == own or key not in _ARGUMENT_KEYS}
+    return {key: value for key, value in holder.items() if key == own or key not in ARGUMENT_KEYS}
+
+
+def find_nothing_said(written: WrittenReply) -> list[Problem]:
+    """Reports the parts that nothing reads, and refuses a reply that is nothing but such parts or thinking."""
+    names = " and ".join(dict.fromkeys(written.unread))
+    if names and not written.is_silent:
+        return [Problem(message=f"The reply also has {names}, which was not read.", repaired=True)]
+    if names:
+        return [Problem(message=f"The reply is nothing but {names}, which was not read. {_SAY}", repaired=False)]
+    has_thought = written.thought or written.has_thought or _ONLY_THINKING.fullmatch(written.text)
+    if has_thought and written.is_silent:
+        return [Problem(message=f"The reply is all thinking. {_SAY}", repaired=False)]
+    return []
 
 
 def history_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces
 from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
@@ -22,12 +22,15 @@ _HARMLESS = frozenset({"ping", "message_stop"})
 """Events that say nothing new after the end."""
 
 _DELTAS = {
-    "text_delta": frozenset({"text"}),
-    "citations_delta": frozenset({"text"}),
-    "thinking_delta": frozenset({"thinking"}),
-    "signature_delta": frozenset({"thinking"}),
+    "text_delta": ("text", "text"),
+    "citations_delta": ("text", "citation"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("thinking", "signature"),
 }
-"""The kinds of blocks that a delta belongs to. A delta with the text of arguments belongs to all others."""
+"""The kind of block that a delta belongs to, and its field. A delta with the text of arguments belongs to others."""
+
+_OF_A_CALL = frozenset({"type", "id", "name", "input", "caller", "cache_control"})
+"""The fields of a call."""
 
 _NO_INPUT = frozenset({"text", "thinking", "redacted_thinking"})
 
@@ -59,6 +62,17 @@ class _ContentBlock:
         return {**found, "input": "".join(self.pieces)} if self.pieces else found
 
 
+def call_in(block: Any) -> WrittenCall:
+    """Returns the call of a block as the model wrote it."""
+    given = field_in(block, "input")
+    return WrittenCall(
+        name=text_in(block, "name"),
+        id=text_in(block, "id"),
+        arguments="" if given is None else given,
+        beside={key: value for key, value in block.items() if key not in _OF_A_CALL},
+    )
+
+
 class BlockAssembly(Assembly):
     """The message so far."""
 
@@ -83,21 +97,21 @@ class BlockAssembly(Assembly):
                 if self._has_begun:
                     self.refuse("A second message began in the stream. Use a new stream for each reply.")
                 self._has_begun = True
-                for block in items_in(inner(piece, "message"), "content"):
-                    self._blocks.append(_ContentBlock(index=None, data=dict(fields(block) or {}), is_ended=True))
+                self._take_message(inner(piece, "message"))
             case "content_block_start":
-                yield from self._begin(field_in(piece, "index"), inner(piece, "content_block"))
+                yield from self._begin(field_in(piece, "index"), field_in(piece, "content_block"))
             case "content_block_delta":
-                yield from self._add_delta(field_in(piece, "index"), inner(piece, "delta"))
+                yield from self._add_delta(field_in(piece, "index"), field_in(piece, "delta"))
             case "content_block_stop":
                 yield from self._stop(field_in(piece, "index"))
             case "message_delta":
                 self._end.update({key: value for key, value in inner(piece, "delta").items() if value is not None})
             case "message_stop":
                 self.is_ended = True
+                self._check_ends()
                 yield from self.end()
             case "error":
-                self._end["error"], self.is_ended = piece.get("error"), True
+                self._end["error"], self.is_ended = piece.get("error") or dict(piece), True
             case _:
                 pass  # pings, and the SDK's `text` and `input_json` events, which repeat a delta
 
@@ -113,7 +127,26 @@ class BlockAssembly(Assembly):
         content = [block.whole() for block in blocks]
         return {"type": "message", "role": "assistant", "content": content, **self._end}
 
-    def _begin(self, index: Any, data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _take_message(self, message: Mapping[str, Any]) -> None:
+        """Takes what a message holds when it begins, which is nothing from the provider itself."""
+        content = field_in(message, "content")
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else items_in(message, "content"):
+            self._blocks.append(_ContentBlock(index=None, data=dict(fields(block) or {}), is_ended=True))
+        if reason := text_in(message, "stop_reason"):
+            self._end["stop_reason"] = reason
+
+    def _check_ends(self) -> None:
+        """Checks that each block has ended before the message. A call may lack its last arguments."""
+        for block in [] if self.problems else self._blocks:
+            if not block.is_ended:
+                is_told = block.kind != "tool_use"
+                self.refuse(f"The block {block.index} of the stream has not ended before its message.", is_told=is_told)
+
+    def _begin(self, index: Any, data: Any) -> Iterator[StreamEvent]:
+        if not isinstance(data, Mapping):
+            self.refuse_value("content_block", data)
+            return
+        data = cast("Mapping[str, Any]", data)
         earlier = self._newest.get(index)
         if earlier is not None and not earlier.is_ended:
             self.refuse(f"Two blocks of the stream have the index {index}, and the first has not ended.")
@@ -124,15 +157,21 @@ class BlockAssembly(Assembly):
         elif block.kind == "text" and (text := text_in(data, "text")):
             yield TextDelta(text=text)
 
-    def _add_delta(self, index: Any, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _add_delta(self, index: Any, delta: Any) -> Iterator[StreamEvent]:
         block = self._newest.get(index)
         kind = text_in(delta, "type")
-        if block is None:
+        if fields(delta) is None:
+            self.refuse_value("delta", delta)
+        elif block is None:
             self.refuse(f"The stream adds to the block {index}, which has not begun.")
         elif block.is_ended:
             self.refuse(f"The stream adds to the block {index}, which has ended.")
         elif _is_misplaced(block, kind, delta):
             self.refuse(f"The stream adds {kind!r} to the block {index}, which is of the type {block.kind!r}.")
+        elif kind not in _DELTAS and block.kind in _NO_INPUT:
+            self.refuse(f"The stream adds {kind!r} to the block {index}, which was not read.", is_told=True)
+        elif kind in _DELTAS and not isinstance(value := field_in(delta, _DELTAS[kind][1]), str | Mapping):
+            self.refuse_value(_DELTAS[kind][1], value)
         else:
             yield from self._grow(block, kind, delta)
 
@@ -163,14 +202,13 @@ class BlockAssembly(Assembly):
     def _show_end(self, block: _ContentBlock) -> Iterator[StreamEvent]:
         whole = block.whole()
         if block.kind == "tool_use":
-            call = WrittenCall(name=text_in(whole, "name"), id=text_in(whole, "id"), arguments=whole.get("input"))
-            yield from self.live.end(block, call)
+            yield from self.live.end(block, call_in(whole))
 
 
 def _is_misplaced(block: _ContentBlock, kind: str, delta: Mapping[str, Any]) -> bool:
     """True if a delta does not belong into its block. All that is added to a call must be understood."""
     if kind in _DELTAS:
-        return block.kind not in _DELTAS[kind]
+        return block.kind != _DELTAS[kind][0]
     if block.kind == "tool_use":
         return "partial_json" not in delta
     return "partial_json" in delta and block.kind in _NO_INPUT

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces, join_texts, merge
-from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
+from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces, merge
+from toolwire.protocols.native.fields import field_in, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import CALL_ELSEWHERE, WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
@@ -21,6 +21,10 @@ OLDER_CALL = "function_call"
 
 PLAIN_TEXT = frozenset({"type", "text"})
 """Fields of a content part of text alone."""
+
+_OF_AN_ITEM = frozenset({"id", "type", "index", "function", "extra_content"})
+_OF_A_FUNCTION = frozenset({"name", "arguments", "parsed_arguments"})
+"""The fields of a call, and of the function in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,13 +102,39 @@ def call_items(message: Any) -> list[Any]:
     return [found] if isinstance(found, Mapping) else items_in(message, "tool_calls")
 
 
+def _is_of_a_chunk(choice: Any) -> bool:
+    """True unless a choice has a message in place of a delta, as a whole completion, or a text, as an older one."""
+    has_delta = field_in(choice, "delta") is not None
+    return isinstance(choice, Mapping) and field_in(choice, "message") is None and (has_delta or "text" not in choice)
+
+
+def call_in(item: Any) -> WrittenCall:
+    """Returns a call of a message as the model wrote it."""
+    function = inner(item, "function")
+    arguments = field_in(function, "arguments")
+    return WrittenCall(
+        name=text_in(function, "name"),
+        id=text_in(item, "id"),
+        arguments="" if arguments is None else arguments,
+        beside={
+            **{key: value for key, value in item.items() if key not in _OF_AN_ITEM},
+            **{key: value for key, value in function.items() if key not in _OF_A_FUNCTION},
+        },
+    )
+
+
+def content_part(part: Any) -> Any:
+    """Returns a part of a content as its API has it: servers also write a text alone."""
+    return {"type": "text", "text": part} if isinstance(part, str) else part
+
+
 class ChatAssembly(Assembly):
     """The completion so far, with its first choice alone."""
 
     def __init__(self, live: LiveCalls) -> None:
         super().__init__(live)
         self._message: dict[str, Any] = {}
-        self._parts: list[dict[str, Any]] = []
+        self._parts: list[Any] = []
         self._calls: list[_Call] = []
         self._older: _Call | None = None
         self._newest: dict[int, _Call] = {}
@@ -119,9 +149,7 @@ class ChatAssembly(Assembly):
             return True
         # A choice of a whole completion has a message in place of a delta.
         choices = piece.get("choices")
-        return isinstance(choices, list) and not any(
-            "message" in (fields(choice) or {}) for choice in items_in(piece, "choices")
-        )
+        return isinstance(choices, list) and all(map(_is_of_a_chunk, items_in(piece, "choices")))
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for choice in items_in(piece, "choices"):
@@ -135,8 +163,7 @@ class ChatAssembly(Assembly):
     def end(self) -> Iterator[StreamEvent]:
         for call in [*self._calls, *([self._older] if self._older else [])]:
             yield from self._show(call)
-            written = WrittenCall(name=self._name(call), id=call.id, arguments=call.arguments())
-            yield from self.live.end(call, written)
+            yield from self.live.end(call, call_in(self._item(call)))
 
     def faults(self) -> list[Problem]:
         doubtful = [call for call in self._calls if call.is_name_sent_again and self._is_doubtful(call)]
@@ -153,7 +180,7 @@ class ChatAssembly(Assembly):
         if self._parts:
             before = message.get("content")
             text = [{"type": "text", "text": before}] if isinstance(before, str) and before else []
-            message["content"] = join_texts([*text, *self._parts], PLAIN_TEXT)
+            message["content"] = [*text, *self._parts]
         if self._calls:
             message["tool_calls"] = [self._item(call) for call in sorted(self._calls, key=lambda call: call.index)]
         if self._older is not None:
@@ -181,6 +208,8 @@ class ChatAssembly(Assembly):
 
     def _add_choice(self, choice: Any) -> Iterator[StreamEvent]:
         delta = dict(inner(choice, "delta"))
+        if not isinstance(field_in(choice, "delta"), Mapping | None):
+            self.refuse_value("delta", choice["delta"])
         content, written, older = (delta.pop(name, None) for name in ("content", "tool_calls", OLDER_CALL))
         if self.is_ended and (content or written or older or delta.get("refusal")):
             self.refuse(WENT_ON)
@@ -193,6 +222,8 @@ class ChatAssembly(Assembly):
                 self.refuse("A piece of `tool_calls` is not a call.")
         if not isinstance(written, list | Mapping | None):
             self.refuse("A piece of `tool_calls` is not a call.")
+        if not isinstance(older, Mapping | None):
+            self.refuse_value(OLDER_CALL, older)
         if isinstance(older, Mapping):
             self._older = self._older or _Call(index=0, id=OLDER_CALL)
             yield from self._add_function(self._older, cast("Mapping[str, Any]", older))
@@ -204,14 +235,15 @@ class ChatAssembly(Assembly):
 
     def _add_content(self, content: Any) -> Iterator[StreamEvent]:
         if isinstance(content, list):
-            given = cast("list[Any]", content)
-            parts = [{"type": "text", "text": part} if isinstance(part, str) else fields(part) or {} for part in given]
-            self._parts += map(dict, parts)
+            parts = list(map(content_part, cast("list[Any]", content)))
+            self._parts += parts
             text = "".join(text_in(part, "text") for part in parts)
         elif isinstance(content, str) and self._parts:
             text = content
             self._parts += [{"type": "text", "text": text}] if text else []
         else:
+            if not isinstance(content, str | None):
+                self.refuse_value("content", content)
             text = content if isinstance(content, str) else ""
             grow(self._message, "content", text)
         if text:

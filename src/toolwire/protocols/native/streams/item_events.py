@@ -19,6 +19,10 @@ from toolwire.vocabulary.calls import Problem
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"})
 
+_OF_A_CALL = frozenset(
+    {"type", "id", "call_id", "name", "arguments", "status", "parsed_arguments", "namespace", "created_by"}
+)
+"""The fields of a call."""
 
 _TWICE = "The stream gives the arguments of the call of {!r} twice."
 
@@ -33,16 +37,26 @@ class _Part:
     """The event's field with the part's index in that list."""
     kind: str
     """The type of the part."""
+    item: str
+    """The type of the item."""
     text: str
     """The field of the part, and of the event that gives the text whole."""
 
 
 _PARTS = {
-    "response.output_text": _Part(list="content", place="content_index", kind="output_text", text="text"),
-    "response.refusal": _Part(list="content", place="content_index", kind="refusal", text="refusal"),
-    "response.reasoning_text": _Part(list="content", place="content_index", kind="reasoning_text", text="text"),
-    "response.reasoning_summary_text": _Part(list="summary", place="summary_index", kind="summary_text", text="text"),
+    "response.output_text": _Part(
+        list="content", place="content_index", kind="output_text", item="message", text="text"
+    ),
+    "response.refusal": _Part(list="content", place="content_index", kind="refusal", item="message", text="refusal"),
+    "response.reasoning_text": _Part(
+        list="content", place="content_index", kind="reasoning_text", item="reasoning", text="text"
+    ),
+    "response.reasoning_summary_text": _Part(
+        list="summary", place="summary_index", kind="summary_text", item="reasoning", text="text"
+    ),
 }
+_PARTS_BY_KIND = {part.kind: part for part in _PARTS.values()}
+_PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -71,6 +85,8 @@ class _Item:
     def whole(self) -> dict[str, Any]:
         """Returns the item so far."""
         found = dict(self.data)
+        if text_in(found, "type") == "message":
+            found.setdefault("role", "assistant")
         if self.is_call and not field_in(found, "arguments"):
             found["arguments"] = "".join(self.arguments)
         for name in {part.list for part, _ in self.texts}:
@@ -80,10 +96,18 @@ class _Item:
         return found if self.is_ended else {**found, "status": "in_progress"}
 
     def call(self) -> WrittenCall:
-        whole = self.whole()
-        return WrittenCall(
-            name=text_in(whole, "name"), id=text_in(whole, "call_id"), arguments=field_in(whole, "arguments") or ""
-        )
+        return call_in(self.whole())
+
+
+def call_in(item: Any) -> WrittenCall:
+    """Returns the call of an item as the model wrote it."""
+    arguments = field_in(item, "arguments")
+    return WrittenCall(
+        name=text_in(item, "name"),
+        id=text_in(item, "call_id"),
+        arguments="" if arguments is None else arguments,
+        beside={key: value for key, value in item.items() if key not in _OF_A_CALL},
+    )
 
 
 class ItemAssembly(Assembly):
@@ -110,15 +134,23 @@ class ItemAssembly(Assembly):
                 self.refuse("A second response began in the stream. Use a new stream for each reply.")
             self._has_begun = True
         elif kind == "response.output_item.added":
-            yield from self._begin(piece, inner(piece, "item"))
+            yield from self._begin(piece, self._item_of(piece))
         elif kind == "response.output_item.done":
-            yield from self._end_item(piece, inner(piece, "item"))
+            yield from self._end_item(piece, self._item_of(piece))
         elif event == "response.function_call_arguments":
             yield from self._add_arguments(piece, is_whole=phase == "done")
         elif event in _PARTS:
             yield from self._add_text(piece, _PARTS[event], is_whole=phase == "done")
+        elif kind in _PART_ENDS and (part := _PARTS_BY_KIND.get(text_in(inner(piece, "part"), "type"))):
+            yield from self._add_text({**piece, **inner(piece, "part")}, part, is_whole=True)
         elif kind in _ENDS:
             yield from self._finish(kind, piece)
+
+    def _item_of(self, piece: Mapping[str, Any]) -> Mapping[str, Any]:
+        item = fields(field_in(piece, "item"))
+        if item is None:
+            self.refuse_value("item", field_in(piece, "item"))
+        return item or {}
 
     def end(self) -> Iterator[StreamEvent]:
         for item in self._items:
@@ -198,12 +230,21 @@ class ItemAssembly(Assembly):
     def _add_text(self, piece: Mapping[str, Any], part: _Part, *, is_whole: bool) -> Iterator[StreamEvent]:
         item = self._find(field_in(piece, "output_index"), text_in(piece, "item_id"))
         if item is None:
-            item = _Item(index=field_in(piece, "output_index"), data={"type": "message", "role": "assistant"})
+            item = _Item(index=field_in(piece, "output_index"), data={"type": part.item})
             self._items.append(item)
             self._newest[item.index] = item
+        kind, name = text_in(item.data, "type"), part.text if is_whole else "delta"
+        text = field_in(piece, name)
+        if kind not in ("", part.item):
+            self.refuse(f"The stream adds a part of the type {part.kind!r} to an output item of the type {kind!r}.")
+            return
+        if not isinstance(text, str | None):
+            self.refuse_value(name, text)
+            return
         place = field_in(piece, part.place)
         texts = item.texts.setdefault((part, place if isinstance(place, int) else 0), [])
-        text = text_in(piece, part.text) if is_whole else text_in(piece, "delta")
+        if text and is_whole and texts and text != "".join(texts):
+            self.refuse("The stream gives a text twice, and not the same. The pieces were read.", is_told=True)
         if not text or (is_whole and texts):
             return
         texts.append(text)

@@ -34,6 +34,9 @@ _REPEATING = frozenset(
 )
 """Events of the SDKs' helpers that repeat what other events hold. Each has the whole text so far."""
 
+_CONTENT = frozenset({"choices", "candidates", "delta", "content", "message", "output", "item"})
+"""Keys of a piece that holds a part of some API's reply."""
+
 
 class _Provider(Protocol):
     """The part of a native protocol that a stream needs."""
@@ -62,6 +65,8 @@ class NativeStream:
         self._is_raw = False
         """True if the host feeds raw lines of server-sent events, which begin with one."""
         self._first_unknown = "nothing"
+        self._unknown_content = ""
+        """The first piece with content that no assembly takes, in words."""
 
     @property
     def is_complete(self) -> bool:
@@ -92,7 +97,8 @@ class NativeStream:
         if isinstance(piece, str):
             return self._add_text(piece)
         if isinstance(piece, list) or not self._assembly.knows(piece):
-            self._note_unknown(describe_object(delta, piece))
+            is_content = isinstance(piece, list) or not _CONTENT.isdisjoint(piece)
+            self._note_unknown(describe_object(delta, piece), is_content=is_content)
             return []
         self._knows_any = True
         return list(self._assembly.add(piece)) if self._fits(piece) else []
@@ -119,6 +125,9 @@ class NativeStream:
         if self._texts and not self._knows_any:
             return self._provider.parse("".join(self._texts), self._reader.known)
         faults = [*self._faults, *self._assembly.faults()]
+        if self._unknown_content:
+            message = f"The stream has a piece that was not read: {self._unknown_content}."
+            faults.append(Problem(message=message, repaired=False))
         if self._texts:
             faults.append(Problem(message="A piece of the stream is text, and the others are not.", repaired=False))
         found = self._provider.read(self._assembly.body(), self._reader, faults)
@@ -136,7 +145,10 @@ class NativeStream:
         self._texts.append(text)
         return [TextDelta(text=text)] if text else []
 
-    def _note_unknown(self, piece: str) -> None:
+    def _note_unknown(self, piece: str, *, is_content: bool = False) -> None:
+        """Notes a piece that this provider does not send. Gateways send news, and these have no content."""
+        if is_content:
+            self._unknown_content = self._unknown_content or piece
         if self._first_unknown == "nothing":
             self._first_unknown = piece
 

@@ -6,13 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, present
-from toolwire.protocols.native.fields import field_in, inner, items_in, text_in
+from toolwire.protocols.native.fields import field_in, fields, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 
 PLAIN = frozenset({"text", "thought"})
 """Fields of a part of text alone. Such parts can be joined; a part with a signature must stay apart."""
+
+_OF_A_PART = frozenset(
+    {"function_call", "functionCall", "text", "thought", "thought_signature", "thoughtSignature", "part_metadata"}
+)
+_OF_A_CALL = frozenset({"id", "name", "args", "partial_args", "partialArgs", "will_continue", "willContinue"})
+"""The fields of a part with a call, and of the call."""
 
 _KNOWN = frozenset(
     {"candidates", "prompt_feedback", "promptFeedback", "usage_metadata", "usageMetadata", "modelVersion", "error"}
@@ -24,7 +30,7 @@ class PartAssembly(Assembly):
 
     def __init__(self, live: LiveCalls) -> None:
         super().__init__(live)
-        self._parts: list[dict[str, Any]] = []
+        self._parts: list[Any] = []
         self._rest: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
         self._others: list[dict[str, Any]] = []
@@ -33,15 +39,15 @@ class PartAssembly(Assembly):
         return not _KNOWN.isdisjoint(piece) and not items_in(piece, "choices")
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        candidates = items_in(piece, "candidates")
+        candidates = [one for one in items_in(piece, "candidates") if self._is_first(one)]
         candidate = candidates[0] if candidates else None
-        parts = items_in(inner(candidate, "content"), "parts")
+        parts = self._parts_of(candidate)
         if self.is_ended and any(part.get("text") != "" for part in map(present, parts)):
             self.refuse(WENT_ON)
             return
-        self._others.extend(map(present, candidates[1:]))
+        self._others.extend(present(one) for one in items_in(piece, "candidates") if one is not candidate)
         for part in parts:
-            self._parts.append(present(part))
+            self._parts.append(present(part) if isinstance(part, Mapping) else part)
             yield from self._show(part)
         self._candidate.update({k: v for k, v in present(candidate).items() if k != "content"})
         blocked = word_in(inner(piece, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
@@ -59,6 +65,19 @@ class PartAssembly(Assembly):
         content = {"role": "model", "parts": self._parts}
         return {**self._rest, "candidates": [{**self._candidate, "content": content}, *self._others]}
 
+    def _is_first(self, candidate: Any) -> bool:
+        """True for the first alternative, which is the only one that is read."""
+        if not isinstance(candidate, Mapping):
+            self.refuse_value("candidates", candidate)
+        return field_in(candidate, "index") in (None, 0)
+
+    def _parts_of(self, candidate: Any) -> list[Any]:
+        content = field_in(candidate, "content")
+        for where, value, kind in (("content", content, Mapping), ("parts", field_in(content, "parts"), list)):
+            if not isinstance(value, kind | None):
+                self.refuse_value(where, value)
+        return items_in(content, "parts")
+
     def _show(self, part: Any) -> Iterator[StreamEvent]:
         call = call_in(part)
         if call is not None:
@@ -71,12 +90,18 @@ class PartAssembly(Assembly):
 
 def call_in(part: Any) -> WrittenCall | None:
     """Returns the call of a part; None for any other part."""
-    call = inner(part, "function_call", "functionCall")
-    if not call:
+    call = field_in(part, "function_call", "functionCall")
+    if call is None:
         return None
     arguments = field_in(call, "args")
     return WrittenCall(
-        name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
+        name=text_in(call, "name"),
+        id=text_in(call, "id"),
+        arguments={} if arguments is None else arguments,
+        beside={
+            **{key: value for key, value in part.items() if key not in _OF_A_PART},
+            **{key: value for key, value in (fields(call) or {}).items() if key not in _OF_A_CALL},
+        },
     )
 
 
