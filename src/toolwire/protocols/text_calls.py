@@ -18,7 +18,7 @@ from toolwire.protocols.foreign.call_shapes import blank_quotations, find_call_s
 from toolwire.protocols.foreign.leftovers import find_mark
 from toolwire.protocols.foreign.meant_calls import strip_fence
 from toolwire.protocols.reading.call_forms import NAME_KEYS, calls_of
-from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.incoming import behind_thinking, match_end
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.text_formats import JSON_TEXT
 from toolwire.protocols.tool_names import KnownTools, as_known_tools
@@ -64,6 +64,7 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
 
     An ordinary answer costs one search for brackets and one for each tool's name.
     """
+    text = behind_thinking(text)
     if len(text) > REPLY_LIMIT_BYTES or not _SIGN.search(text):
         return _NOTHING
     known = as_known_tools(tools)

@@ -269,7 +269,7 @@ def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
     if shape["whole"] is not None:
         return bool(known.find_name(shape["whole"])) and shape.string.rstrip().endswith(("}", "`"))
     groups = ("behind", "recipient", "attribute", "element", "tag", "called")
-    return any(known.find_name(shape[group]) for group in groups)
+    return any(known.find_name((shape[group] or "").rstrip("/")) for group in groups)
 
 
 def _is_broken_call(shape: re.Match[str], known: KnownTools) -> bool:

@@ -21,6 +21,7 @@ from toolwire.protocols.reading.call_forms import NAME_KEYS, call_of_tool, calls
 from toolwire.protocols.reading.conversion import convert_argument, guess
 from toolwire.protocols.reading.incoming import THINKING, line_of, match_end
 from toolwire.protocols.reading.lenient_json import JsonReader
+from toolwire.protocols.reading.markup import stray_attribute
 from toolwire.protocols.reading.whole_program import CompileBudget
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Problem, ToolCall
@@ -66,9 +67,11 @@ _INVOKE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PARAMETER = re.compile(
-    rf"""\s*+<(?:\w{{1,16}}:)?parameter(?:\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["'][^<>]*+|=(?P<key>{NAME}))>""",
+    rf"""\s*+<(?:\w{{1,16}}:)?parameter(?:\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["'](?P<more>[^<>]*+)|=(?P<key>{NAME}))>""",
     re.VERBOSE | re.IGNORECASE,
 )
+_OF_A_PARAMETER = frozenset({"string", "type"})
+"""Attributes that tell the kind of a value."""
 _PARAMETER_END = re.compile(r"</(?:\w{1,16}:)?parameter>", re.IGNORECASE)
 _INVOKE_END = re.compile(r"\s*+</(?:\w{1,16}:)?(?:invoke|function)>", re.IGNORECASE)
 _INSIDE = re.compile(r"</?(?:\w{1,16}:)?(?:parameter|invoke|function|arg_key|arg_value|tool_call)\b", re.IGNORECASE)
@@ -212,6 +215,9 @@ class _ForeignReader:
         name, end = str(found["name"] or found["function"]), found.end()
         arguments: dict[str, str] = {}
         while parameter := _PARAMETER.match(self._text, end):
+            if stray := stray_attribute(parameter["more"], _OF_A_PARAMETER):
+                message = f"A parameter holds {stray[:40]!r} in its tag. Write the value between its tags."
+                raise Refusal(message, place=line_of(self._text, parameter.start()))
             closing = _PARAMETER_END.search(self._text, parameter.end())
             if closing is None:
                 raise Refusal("A parameter is never closed: the reply ends in the middle of the call. Make it shorter.")

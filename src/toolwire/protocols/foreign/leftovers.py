@@ -35,6 +35,8 @@ _ARGUMENT = re.compile(
     r"[\"“](?:name|arguments|parameters|params|args|kwargs|input|action_input|tool_input)[\"”]\s*+[:：]"
     r"|</?(?:params|(?P<tag>\w[\w.\-]{0,255}+))\s*+>"
 )
+_OBJECT = re.compile(r"^[ \t]*+\{\s*+[\"“](?P<key>\w[\w.\-]{0,255}+)[\"”]\s*+[:：]", re.MULTILINE)
+"""The beginning of an object on a line of its own. With a parameter that the call lacks, it may be its arguments."""
 _FILLER_PARTS = re.compile(
     rf"(?P<open>{OPENS})|(?P<close>{CLOSES})|(?:\s++|[,;]|{FENCE_MARK}|{LABEL}|<function=[^<>\s]++>)",
     re.VERBOSE | re.IGNORECASE,
@@ -99,6 +101,10 @@ def refuse_lost_argument(rest: str, calls: Sequence[ToolCall], known: KnownTools
         Refusal: The rest has such a key or tag.
     """
     tags = {name for call in calls for name in known.properties(call.name)}
+    lost = {name for call in calls for name in known.properties(call.name).keys() - call.arguments.keys()}
+    for found in _OBJECT.finditer(rest):
+        if found["key"] in lost:
+            raise _refusal_of_mark(found)
     for found in _ARGUMENT.finditer(rest):
         if found["tag"] is None or found["tag"] in tags:
             raise _refusal_of_mark(found)

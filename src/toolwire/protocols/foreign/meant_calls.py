@@ -22,6 +22,7 @@ from toolwire.protocols.reading.markup import OPENING, attributes, is_empty
 from toolwire.protocols.right_call import RightCall, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.nested_calls import read_nested_calls
+from toolwire.sandbox.child.failures.nearest_name import nearest_name
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 
@@ -62,6 +63,9 @@ def _right(call: ToolCall, known: KnownTools) -> ToolCall | None:
     right = RightCall.of(known.by_name[call.name], call.arguments, kept_limit=SHOWN_LIMIT)
     if right is None or has_blank(right.arguments):
         return None
+    lacking = known.properties(call.name).keys() - right.arguments.keys()
+    if any(nearest_name(key, lacking) for key in call.arguments.keys() - right.arguments.keys()):
+        return None  # without this argument it would be another call
     return ToolCall(call.name, right.arguments)
 
 

@@ -26,6 +26,7 @@ RECOGNISED_LIMIT = 16_384
 """Number of characters of a reply that format detection reads."""
 
 _UNQUOTED = r"(?<![`\"'“‘「])"
+_QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "‘": "’", "「": "」"}
 _LINE = rf"(?:^|{'|'.join(f'(?<=</{name}>)' for name in THINKING.split('|'))})"
 """The beginning of a line. It also matches after thinking, which models close without a line break."""
 LANDMARK = re.compile(
@@ -36,6 +37,9 @@ LANDMARK = re.compile(
     | {_UNQUOTED}<(?P<think>{THINKING})>
     | {_UNQUOTED}</(?P<thought>{THINKING})>
     | {_UNQUOTED}<(?P<result>tool_response|tool_result|tool_output|function_results?)\b[^>\n]*+>
+    | {_UNQUOTED}<(?P<quoting>code|pre|example|blockquote)(?:\s[^<>\n]*+)?+>
+    | (?P<comment><!--)
+    | (?<=[`\"'“‘「])(?P<quoted><tool_call>)
     | {_UNQUOTED}(?P<tag><tool_call>|<\|tool_call\|>|<\|python_tag\|>|\[TOOL_CALLS\])
     | {_UNQUOTED}<function=(?P<function>[^>\s]{{1,128}}+)>
     | (?P<closing></tool_call>|<\|/tool_call\|>|<\|eo[mt]_id\|>|<\|im_end\|>)
@@ -143,6 +147,8 @@ class _Walk:
         self._reader = JsonReader(text)
         self._marked_left = CALL_LIMIT
         self._damaged_left = DAMAGED_LIMIT
+        self._unclosed = set[str]()
+        """Closing marks that do not occur in the rest of the text."""
         self._steps: dict[str, Callable[[re.Match[str]], int]] = {
             "language": self._fence,
             "one_line": self._fence_on_one_line,
@@ -150,6 +156,9 @@ class _Walk:
             "think": self._think,
             "thought": self._thought_out,
             "result": self._result,
+            "quoting": lambda found: self._behind(f"</{found['quoting']}>", found.end()),
+            "comment": lambda found: self._behind("-->", found.end()),
+            "quoted": self._quoted,
             "tag": self._tag,
             "function": self._function,
             "closing": self._closing,
@@ -240,6 +249,17 @@ class _Walk:
         self.found.results.append(found.start())
         closing = self.text.find(f"</{found['result']}>", found.end())
         return len(self.text) if closing < 0 else closing
+
+    def _behind(self, closing: str, position: int) -> int:
+        """Returns the position behind a quotation, or this position if it is not closed."""
+        end = -1 if closing in self._unclosed else self.text.find(closing, position)
+        if end < 0:
+            self._unclosed.add(closing)
+        return position if end < 0 else end + len(closing)
+
+    def _quoted(self, found: re.Match[str]) -> int:
+        end = self._behind("</tool_call>", found.end())
+        return end if self.text[end : end + 1] == _QUOTES[self.text[found.start() - 1]] else found.end()
 
     def _closing(self, found: re.Match[str]) -> int:
         return self._take(found.start(), found.end())

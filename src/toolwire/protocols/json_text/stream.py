@@ -101,8 +101,8 @@ class JsonTextStream(TextStream):
             return self._tag(found)
         if kind == "json":
             return self._json(found)
-        if kind in ("think", "result", "quote"):
-            name = "\n" if kind == "quote" else f"</{found[kind]}>"
+        if kind in ("think", "result", "quote", "quoting", "comment"):
+            name = {"quote": "\n", "comment": "-->"}.get(kind) or f"</{found[kind]}>"
             self._enter(found.end(), re.compile(re.escape(name)), "nothing" if kind == "think" else "text")
         self._at = found.end()
         return True

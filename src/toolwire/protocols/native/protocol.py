@@ -195,7 +195,7 @@ class NativeProtocol(ABC):
 
     def _reply_of_text(self, text: str, tools: Iterable[Any]) -> Reply:
         """Returns the reply that a text without the provider's shape is."""
-        said = Reply(text=text, message=self.text_message(text), ended="stop", is_complete=True)
+        said = replace(Reader((), self.dialect).reply(WrittenReply(text=text)), message=self.text_message(text))
         reply = heed_text_calls(said, tools, self.call_form, reads=self.reads_text_calls)
         return replace(reply, message=self.put_calls(self.text_message(""), reply.calls)) if reply.calls else reply
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +13,7 @@ from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.native.unread_parts import ARGUMENT_KEYS
-from toolwire.protocols.reading.incoming import THINKING
+from toolwire.protocols.reading.incoming import behind_thinking
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import as_known_tools, property_name, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
@@ -66,8 +65,7 @@ class WrittenReply:
     @property
     def is_silent(self) -> bool:
         """True if the model ended the reply without a text, a call or a refusal."""
-        is_text = bool(self.text.strip()) and not _ONLY_THINKING.fullmatch(self.text)
-        said = is_text or self.calls or self.failure
+        said = behind_thinking(self.text).strip() or self.calls or self.failure
         return not said and self.ended is None and not any(not problem.repaired for problem in self.problems)
 
 
@@ -176,9 +174,6 @@ NO_CALLS = "The provider says that the reply makes calls, and it has none. Make 
 
 _SAY = "Write the answer, or make a call."
 
-_ONLY_THINKING = re.compile(rf"\s*+(?:<(?P<tag>{THINKING})>(?:(?!</?(?P=tag)>).)*+(?:</(?P=tag)>|\Z)\s*+)++", re.DOTALL)
-"""A text that a server left unread, with the model's thinking between tags and nothing behind it."""
-
 CALL_ELSEWHERE = Problem(
     message="The call stands in a further alternative of the reply, and only the first one is read. Ask for one alone.",
     repaired=False,
@@ -198,8 +193,7 @@ def find_nothing_said(written: WrittenReply) -> list[Problem]:
         return [Problem(message=f"The reply also has {names}, which was not read.", repaired=True)]
     if names:
         return [Problem(message=f"The reply is nothing but {names}, which was not read. {_SAY}", repaired=False)]
-    has_thought = written.thought or written.has_thought or _ONLY_THINKING.fullmatch(written.text)
-    if has_thought and written.is_silent:
+    if (written.thought or written.has_thought or written.text.strip()) and written.is_silent:
         return [Problem(message=f"The reply is all thinking. {_SAY}", repaired=False)]
     return []
 

@@ -19,6 +19,7 @@ from typing import Any, cast
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
+from toolwire.sandbox.child.failures.nearest_name import nearest_name
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
@@ -145,12 +146,15 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
                 raise Refusal(f"Arguments stand beside `{key}`. Write them in it.")
             _refuse_unknown({name: item for name, item in node.items() if name not in {key, *beside}})
             shape = _shape(inner, known, is_marked=is_marked)
+            if shape is not None:
+                _refuse_lost(node.keys() - {key, *beside} - _BESIDE, shape, known)
             return shape and replace(shape, id=_text_or_empty(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:
         others = {key: item for key, item in node.items() if key not in ("action", "action_input")}
-        _refuse_lost(others.keys(), node["action"], known)
+        shape = _Shape(name=node["action"], arguments=node["action_input"], id="")
+        _refuse_lost(others.keys(), shape, known)
         _refuse_unknown(others)
-        return _Shape(name=node["action"], arguments=node["action_input"], id="")
+        return shape
     if tool := find_made_up_result(node, known):
         return _end(tool, node, known, is_marked=is_marked)
     given = [key for key in _ARGUMENTS if key in node]
@@ -164,9 +168,10 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         raise Refusal(f"This describes the tool {name!r} and does not call it. Write `arguments` with values.")
     if beside and not is_marked:
         return None
-    _refuse_lost(beside, name, known)
+    shape = _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text_or_empty(node.get("id")))
+    _refuse_lost(node.keys() - {"name", *given}, shape, known)
     _refuse_unknown({key: item for key, item in node.items() if key not in ("name", *given)}, has_arguments=bool(given))
-    return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text_or_empty(node.get("id")))
+    return shape
 
 
 def _end(tool: str, node: Mapping[str, Any], known: KnownTools, *, is_marked: bool) -> _Shape | None:
@@ -194,10 +199,19 @@ def _arguments_of_answer(content: Any, parameters: Sequence[str]) -> dict[str, A
     return {parameters[0]: content} if len(parameters) == 1 else {}
 
 
-def _refuse_lost(beside: AbstractSet[str], tool: str, known: KnownTools) -> None:
-    """Refuses a call with a parameter beside its arguments: it would be lost."""
-    if lost := beside & known.properties(known.name(tool)).keys():
-        raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {tool!r}. Write it in them.")
+def _refuse_lost(beside: AbstractSet[str], call: _Shape, known: KnownTools) -> None:
+    """Refuses a call with a parameter beside its arguments, also a misspelt one that they lack: it would be lost."""
+    parameters = known.properties(known.name(call.name)).keys()
+    given = cast("dict[str, Any]", call.arguments).keys() if isinstance(call.arguments, dict) else frozenset[str]()
+    # A key such as `id` is the call's own if the arguments have theirs.
+    if lost := beside & (parameters - (given & _BESIDE)):
+        raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {call.name!r}. Write it in them.")
+    for key in sorted(beside - _BESIDE):
+        if meant := nearest_name(key, parameters - given):
+            raise Refusal(
+                f"{key[:40]!r} stands beside the arguments of {call.name!r} and may be its parameter {meant!r}. "
+                "Write it in them."
+            )
 
 
 def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) -> None:

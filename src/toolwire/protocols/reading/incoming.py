@@ -12,8 +12,23 @@ from toolwire.vocabulary.calls import Problem
 from toolwire.vocabulary.errors import ConfigurationError
 
 _BOM = "\ufeff"
-THINKING = "think|thinking|reasoning|reflection"
+THINKING = "think|thinking|thought|reasoning|reflection|seed:think|scratchpad"
 """The names of the tags around thinking."""
+
+_TOKENS = {
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel|>analysis<|message|>": "<|end|>",
+    "<|channel>thought": "<channel|>",
+}
+"""The tokens of models' own templates around thinking, which a reply may begin with."""
+_TURN = re.compile(r"(?:<\|start\|>assistant)?+")
+"""Stands before each channel of one reply."""
+_BEGINS_THINKING = re.compile(rf"(?P<blanks>\s*+){_TURN.pattern}(?P<token>{'|'.join(map(re.escape, _TOKENS))})")
+_THOUGHT = rf"<(?P<tag>{THINKING})>(?:(?!</?(?P=tag)>).)*+"
+_THOUGHTS = re.compile(rf"\s*+(?:{_THOUGHT}</(?P=tag)>\s*+)*+", re.DOTALL)
+_OPEN_THOUGHT = re.compile(rf"{_THOUGHT}\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +55,32 @@ def text_of_reply(value: Any, protocol: str) -> str | bytes:
         f"the protocol {protocol!r} reads the text that the model wrote, and was given a {type(value).__name__}: "
         "give its text, such as response.choices[0].message.content, or take the protocol of its provider"
     )
+
+
+def tag_thinking(text: str) -> str:
+    """Returns a reply with the thinking that it begins with between tags, where its model wrote tokens of its own.
+
+    Thinking that never ends has an opening tag alone. Lines and all other text stay as they are.
+    """
+    pieces, position = list[str](), 0
+    while found := _BEGINS_THINKING.match(text, position):
+        closing = _TOKENS[found["token"]]
+        end = text.find(closing, found.end())
+        inner = text[found.end() : end if end >= 0 else len(text)]
+        name = next((name for name in THINKING.split("|") if f"</{name}>" not in inner), "think")
+        pieces += [found["blanks"], f"<{name}>", inner]
+        if end < 0:
+            return "".join(pieces)
+        pieces.append(f"</{name}>")
+        position = match_end(_TURN, text, end + len(closing))
+    return "".join([*pieces, text[position:]])
+
+
+def behind_thinking(text: str) -> str:
+    """Returns what stands behind the thinking that a text begins with. Empty if the thinking never ends."""
+    text = tag_thinking(text)
+    rest = text[match_end(_THOUGHTS, text) :]
+    return "" if _OPEN_THOUGHT.match(rest) else rest
 
 
 def read_incoming(reply: str | bytes) -> Incoming:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Set as AbstractSet
 
 from toolwire.protocols.base import DEPTH_LIMIT
 
@@ -57,6 +58,16 @@ def is_empty(opening: re.Match[str]) -> bool:
 
 def attributes(opening: re.Match[str]) -> dict[str, str]:
     return {name: _attribute(value) for name, value in _ATTRIBUTE.findall(opening["attributes"] or "")}
+
+
+def stray_attribute(written: str | None, allowed: AbstractSet[str]) -> str:
+    """Returns the first attribute of a tag that is not one of these, or text that is none. Empty without one.
+
+    `written` is what stands in the tag behind its name.
+    """
+    given = (written or "").strip(" \t\r\n/")
+    stray = next((name for name, _ in _ATTRIBUTE.findall(given) if name not in allowed), "")
+    return stray or _ATTRIBUTE.sub("", given).strip()
 
 
 def _attribute(quoted: str) -> str:

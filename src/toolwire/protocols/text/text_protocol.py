@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from toolwire.protocols.outgoing import WRITES, encodable_result, unrun_text
-from toolwire.protocols.reading.incoming import text_of_reply
+from toolwire.protocols.reading.incoming import tag_thinking, text_of_reply
 from toolwire.protocols.text_stream import TextStream
 from toolwire.protocols.tool_names import KnownTools, as_known_tools
 from toolwire.protocols.user_prompt import PromptContent, text_prompt
@@ -58,7 +58,8 @@ class TextProtocol:
             ConfigurationError: The host passed something other than text.
         """
         given = text_of_reply(reply, self.name)
-        found = self.read(given, as_known_tools(tools))
+        tagged = tag_thinking(given) if isinstance(given, str) else given
+        found = self.read(tagged, as_known_tools(tools))
         text = given if isinstance(given, str) else given.decode("utf-8", "replace")
         return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
 

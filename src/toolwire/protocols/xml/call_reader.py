@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line_of
-from toolwire.protocols.reading.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, is_empty
+from toolwire.protocols.reading.markup import (
+    CDATA,
+    CDATA_END,
+    CLOSING,
+    OPENING,
+    attributes,
+    is_empty,
+    stray_attribute,
+)
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.xml.element import (
     BLOCK_TAGS,
@@ -21,6 +30,10 @@ from toolwire.protocols.xml.element import (
     ElementReader,
     Repairs,
 )
+
+_OF_A_CALL = frozenset({"name", "id", "type", "index"})
+_OF_A_VALUE = frozenset({"type", "xml:space"})
+"""Attributes that are no arguments: of the element around a call, and of the elements in it."""
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
 
@@ -79,6 +92,7 @@ class CallReader:
             Refusal: The call cannot be read.
         """
         self._take_name_attribute(start)
+        self._refuse_attributes(OPENING.match(self._text, start), _OF_A_CALL)
         while True:
             position = self._elements.skip(position)
             if found := CLOSING.match(self._text, position):
@@ -117,6 +131,9 @@ class CallReader:
     def _call(self, start: int, end: int) -> RawCall:
         if self._tool is None:
             raise Refusal("The call has no <name>. Name the tool first.", place=line_of(self._text, start))
+        # An attribute such as `id` is the call's own, unless a parameter that the call lacks has this name.
+        lacking = self._elements.names.keys() - (self._parameters or {}).keys() - {"name"}
+        self._refuse_attributes(OPENING.match(self._text, start), _OF_A_CALL - lacking)
         if self._parameters is None:
             self._repairs.note("The call has no <params>; it was read as one without arguments.", start)
         return RawCall(
@@ -145,6 +162,17 @@ class CallReader:
             self._is_named_by_attribute = True
             self._repairs.note(f"The name was read from the attribute of <{self._tag}>.", start)
 
+    def _refuse_attributes(self, opening: re.Match[str] | None, allowed: AbstractSet[str], tag: str = "") -> None:
+        """Refuses a tag with an attribute that may be an argument: it would be lost. `tag` is that of a parameter."""
+        stray = "" if opening is None else stray_attribute(opening["attributes"], allowed)
+        if opening is None or not stray:
+            return
+        form = f"Write the value between <{tag}> and </{tag}>." if tag else "Write each argument in a tag of its own."
+        raise Refusal(
+            f"<{opening['name']}> holds {stray[:40]!r}, where no argument is read. {form}",
+            place=line_of(self._text, opening.start()),
+        )
+
     def _is_tool_name(self) -> bool:
         """True if a `<name>` in the call is the tool's name, and not a parameter called `name`."""
         if self._tool is None:
@@ -163,6 +191,7 @@ class CallReader:
         )
 
     def _take_name(self, opening: re.Match[str]) -> int:
+        self._refuse_attributes(opening, _OF_A_VALUE)
         name, end = self._elements.value("name", opening, "name")
         if "<" in name:
             raise Refusal(
@@ -193,6 +222,7 @@ class CallReader:
         tag = opening["name"]
         if tag != "params":
             self._repairs.note(f"<{tag}> was read as <params>.", opening.start())
+        self._refuse_attributes(opening, _OF_A_VALUE)
         self._parameters = {}
         if is_empty(opening):
             return opening.end()
@@ -223,6 +253,8 @@ class CallReader:
             raise Refusal(
                 f"A parameter's name has more than {KEY_LIMIT} characters.", place=line_of(self._text, opening.start())
             )
+        is_named = tag in NAMED_TAGS or given.get("name") == tag
+        self._refuse_attributes(opening, _OF_A_VALUE | {"name"} if is_named else _OF_A_VALUE, tag)
         parameters = self._parameters = self._parameters or {}
         if name in parameters:
             raise Refusal(

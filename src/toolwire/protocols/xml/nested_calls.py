@@ -12,7 +12,7 @@ from typing import Any
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.conversion import convert_argument, parameters_taking_tags
 from toolwire.protocols.reading.incoming import match_end
-from toolwire.protocols.reading.markup import OPENING, attributes, content_end, is_empty
+from toolwire.protocols.reading.markup import OPENING, attributes, content_end, is_empty, stray_attribute
 from toolwire.protocols.reading.tags import parse_tags
 from toolwire.protocols.right_call import WRAPPERS_LIMIT
 from toolwire.protocols.tool_names import KnownTools
@@ -45,7 +45,11 @@ def _read_one_call(opening: re.Match[str], inner: str, known: KnownTools) -> Too
     if name is None and parts and parts[0][0]["name"] == "name":
         name = parse_tags(parts.pop(0)[1]).text.strip()
     tool = known.find_name(name)
-    return ToolCall(tool, _arguments(parts, known.schemas[tool], WRAPPERS_LIMIT)) if tool else None
+    if not tool:
+        return None
+    schema, given = known.schemas[tool], attributes(opening)
+    beside = {key: convert_argument(key, text, schema).value for key, text in given.items() if key != "name"}
+    return ToolCall(tool, {**beside, **_arguments(parts, schema, WRAPPERS_LIMIT)})
 
 
 def _arguments(parts: list[tuple[re.Match[str], str]], schema: Mapping[str, Any], levels: int) -> dict[str, Any]:
@@ -57,6 +61,8 @@ def _arguments(parts: list[tuple[re.Match[str], str]], schema: Mapping[str, Any]
     takes_tags, found = parameters_taking_tags(schema), dict[str, Any]()
     for opening, inner in parts:
         name = opening["name"]
+        if stray_attribute(opening["attributes"], frozenset({"type"})):
+            raise Refusal(f"<{name[:40]}> has attributes.")
         if name in found:
             raise Refusal(f"<{name[:40]}> is given twice.")
         element = parse_tags(inner)
