@@ -65,7 +65,7 @@ class Anthropic(NativeProtocol):
             has_thought=any(text_in(block, "type") in _THINKING for block in blocks),
             calls=[call_in(block) for block in blocks if text_in(block, "type") == "tool_use"],
         )
-        if not isinstance(body, list) and not isinstance(field_in(body, "content"), str | list | None):
+        if not isinstance(body, list) and not isinstance(field_in(body, "content"), str | list):
             written.problems.append(unreadable("content", field_in(body, "content")))
         for block in blocks:
             written.problems += _faults(block, written.unread)
@@ -131,6 +131,8 @@ def _blocks(body: Any) -> list[Any]:
 def _faults(block: Any, unread: list[str]) -> list[Problem]:
     """Returns the faults of a block that would be lost without a word. Adds a block of an unknown type to `unread`."""
     kind = text_in(block, "type")
+    if kind == "text" and field_in(block, "text") is None:
+        return [unreadable("content.text", None)]
     if kind in ("text", "thinking"):
         return wrong_text("content", block, kind)
     return [] if kind in _BLOCKS or _is_of_server(block) else unread_part(block, "content", unread)

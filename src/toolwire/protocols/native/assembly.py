@@ -68,6 +68,14 @@ class Assembly(ABC):
         """Notes a value that is not what its API has in this field."""
         self.refuse(unreadable(where, value).message)
 
+    def index_in(self, piece: Mapping[str, Any], name: str) -> int | str | None:
+        """Returns the number by which the pieces of one part are told from those of others. None without one."""
+        index = piece.get(name)
+        if isinstance(index, int | str | None):
+            return index
+        self.refuse_value(name, index)
+        return None
+
     def refuse(self, message: str, *, is_told: bool = False) -> None:
         """Notes a fault of the stream. With `is_told`, it is reported and the reply is read."""
         problem = Problem(message=message, repaired=is_told)

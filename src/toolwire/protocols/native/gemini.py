@@ -16,7 +16,7 @@ from toolwire.protocols.native.media import inline
 from toolwire.protocols.native.offered_names import with_offered_names
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
-from toolwire.protocols.native.unread_parts import unread_part, unreadable, wrong_text
+from toolwire.protocols.native.unread_parts import unread_fields, unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     MADE_ID,
@@ -47,9 +47,20 @@ _OF_SERVER = (
     *("tool_call", "toolCall", "tool_response", "toolResponse"),
 )
 """Parts of the tools that the provider runs itself."""
-_MEDIA = ("inline_data", "inlineData", "file_data", "fileData")
-_SIGNATURES = ("thought_signature", "thoughtSignature")
-"""Media are for the host, in the message. A signature may stand in a part of its own."""
+_OF_A_PART = frozenset(
+    {*_OF_SERVER, "inline_data", "inlineData", "file_data", "fileData", "video_metadata", "videoMetadata"}
+    | {"thought", "thought_signature", "thoughtSignature", "part_metadata", "partMetadata"}
+)
+"""Fields of a part without text and call. Media are for the host, which finds them in the message."""
+_OF_A_CONTENT = frozenset({"role", "parts"})
+_OF_A_CANDIDATE = frozenset(
+    {"content", "finish_reason", "finishReason", "finish_message", "finishMessage", "index"}
+    | {"citation_metadata", "citationMetadata", "safety_ratings", "safetyRatings"}
+    | {"grounding_metadata", "groundingMetadata", "grounding_attributions", "groundingAttributions"}
+    | {"url_context_metadata", "urlContextMetadata", "url_retrieval_metadata", "urlRetrievalMetadata"}
+    | {"logprobs_result", "logprobsResult"}
+)
+"""Fields that hold no part of the reply, and those that are read."""
 
 
 @writes_encodable
@@ -96,9 +107,13 @@ class Gemini(NativeProtocol):
             if not isinstance(field_in(body, "candidates"), list | None):
                 return None
             candidate = first_alternative(items_in(body, "candidates"))
+            if candidate is None and "prompt_feedback" not in body and "promptFeedback" not in body:
+                written.problems.append(unreadable("candidates", field_in(body, "candidates")))
             if not isinstance(candidate, Mapping | None):
                 written.problems.append(unreadable("candidates", candidate))
             content = field_in(candidate, "content")
+            unread_fields(candidate, _OF_A_CANDIDATE, written.unread)
+            unread_fields(content, _OF_A_CONTENT, written.unread)
             if not isinstance(content, Mapping | None):
                 written.problems.append(unreadable("content", content))
         elif not items_in(body, "parts"):
@@ -174,7 +189,7 @@ def _add(written: WrittenReply, part: Any) -> None:
         is_thought = bool(field_in(part, "thought"))
         written.thought += text_in(part, "text") if is_thought else ""
         written.text += "" if is_thought else text_in(part, "text")
-    elif call is None and field_in(part, *_OF_SERVER, *_MEDIA, "thought", *_SIGNATURES) is None:
+    elif call is None and (present(part).keys() - _OF_A_PART or not present(part)):
         written.problems += unread_part(part, "parts", written.unread)
 
 

@@ -31,7 +31,7 @@ from toolwire.protocols.native.streams.chat_chunks import (
     content_part,
 )
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
-from toolwire.protocols.native.unread_parts import unread_part, unreadable, wrong_text
+from toolwire.protocols.native.unread_parts import unread_fields, unread_part, unreadable, wrong_text
 from toolwire.protocols.native.written import (
     CALL_ELSEWHERE,
     NO_CALLS,
@@ -62,6 +62,12 @@ RETURNED_BY = "Returned by "
 
 _THINKING = frozenset({"thinking", "reasoning"})
 """Types of content parts with thinking, in replies of compatible servers."""
+
+_OF_A_MESSAGE = frozenset(
+    {"role", "content", "name", "refusal", "tool_calls", OLDER_CALL, "audio", "images", "annotations", "parsed"}
+    | {"reasoning", "reasoning_content", "reasoning_details", "provider_specific_fields", "id"}
+)
+"""Fields of an assistant message, of compatible servers too. An answer has none of another name."""
 
 _OTHER_CALLS = ("tool_call", "functionCall", "function_calls", "tool_use")
 """Fields in which other APIs have calls."""
@@ -106,6 +112,8 @@ class OpenAi(NativeProtocol):
             cut=cut,
         )
         _add_content(written, field_in(message, "content"))
+        if written.is_silent and not others:
+            unread_fields(message, _OF_A_MESSAGE, written.unread)
         if not calls and any(_calls(inner(other, "message"))[0] for other in items_in(body, "choices")[1:]):
             written.problems.append(CALL_ELSEWHERE)
         if reason in ("tool_calls", "function_call") and not (calls or others or written.problems):
@@ -212,9 +220,10 @@ def _message_of(choice: Any) -> Mapping[str, Any] | None:
     if not isinstance(choice, Mapping):
         return None
     message = field_in(choice, "message")
-    if message is None and field_in(choice, "text", "delta") is None:
-        return {"role": "assistant"}
-    return fields(message) or None
+    if message is None and find_ending(text_in(choice, "finish_reason"))[0] is not None:
+        return {"role": "assistant"}  # the provider stopped the reply before it began
+    found = fields(message)
+    return {"role": "assistant"} if found is not None and not found else found
 
 
 def _add_content(written: WrittenReply, content: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from toolwire.protocols.native.fields import field_in, text_in
+from toolwire.protocols.native.fields import field_in, fields, text_in
 from toolwire.vocabulary.calls import Problem
 
 ARGUMENT_KEYS = frozenset(
@@ -13,6 +14,9 @@ ARGUMENT_KEYS = frozenset(
     | {"tool_input", "tool_args", "action_input"}
 )
 """Keys under which the APIs and models give the arguments of a call."""
+
+CALL_KEYS = ARGUMENT_KEYS | {"name", "tool", "tool_name", "function", "func", "function_name"}
+"""Keys in lower case of what a call must have. Beside the own key of an API, they hold what would be lost."""
 
 _CALL_WORDS = ("call", "tool_use", "function")
 """Words in the types and keys of calls, in whatever API."""
@@ -34,6 +38,13 @@ def unread_part(part: Any, where: str, unread: list[str]) -> list[Problem]:
         return [Problem(message=f"A{label[1:]} looks like a call, and is not one.", repaired=False)]
     unread.append(label)
     return []
+
+
+def unread_fields(holder: Any, known: AbstractSet[str], unread: list[str]) -> None:
+    """Adds the fields of an object that no reader takes and that may hold a text or a call."""
+    for key, value in (fields(holder) or {}).items():
+        if key not in known and isinstance(value, str | list | Mapping) and value:
+            unread.append(f"a field {str(key)[:_SHOWN]!r}")
 
 
 def unreadable(where: str, value: Any) -> Problem:

@@ -12,7 +12,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.unread_parts import ARGUMENT_KEYS
+from toolwire.protocols.native.unread_parts import ARGUMENT_KEYS, CALL_KEYS
 from toolwire.protocols.reading.incoming import behind_thinking
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import as_known_tools, property_name, provider_name, refuse_ambiguous
@@ -152,7 +152,8 @@ class Reader:
         shown = () if tool is None else (parameter.name for parameter in tool.visible_parameters)
         parameters = {self._dialect.parameter_name(parameter) for parameter in shown}
         for key, value in written.beside.items():
-            if value not in (None, "", {}, []) and (key in ARGUMENT_KEYS or key in parameters):
+            is_word = key.lower() in CALL_KEYS and value not in ("", {}, [])
+            if value is not None and (is_word or key in parameters):
                 raise Refusal(f"The call of {written.name!r} has arguments under {key!r}, where its API has none.")
 
     def _arguments(self, name: str, given: Any) -> tuple[dict[str, Any], tuple[Problem, ...]]:

@@ -99,11 +99,11 @@ class BlockAssembly(Assembly):
                 self._has_begun = True
                 self._take_message(inner(piece, "message"))
             case "content_block_start":
-                yield from self._begin(field_in(piece, "index"), field_in(piece, "content_block"))
+                yield from self._begin(self.index_in(piece, "index"), field_in(piece, "content_block"))
             case "content_block_delta":
-                yield from self._add_delta(field_in(piece, "index"), field_in(piece, "delta"))
+                yield from self._add_delta(self.index_in(piece, "index"), field_in(piece, "delta"))
             case "content_block_stop":
-                yield from self._stop(field_in(piece, "index"))
+                yield from self._stop(self.index_in(piece, "index"))
             case "message_delta":
                 self._end.update({key: value for key, value in inner(piece, "delta").items() if value is not None})
             case "message_stop":
@@ -151,6 +151,8 @@ class BlockAssembly(Assembly):
         if earlier is not None and not earlier.is_ended:
             self.refuse(f"Two blocks of the stream have the index {index}, and the first has not ended.")
         block = self._newest[index] = _ContentBlock(index=index, data=dict(data))
+        if block.kind == "text":
+            block.data.setdefault("text", "")
         self._blocks.append(block)
         if block.kind == "tool_use" and (name := text_in(data, "name")):
             yield from self.live.start(block, name=name, id=text_in(data, "id"))

@@ -153,7 +153,7 @@ class ChatAssembly(Assembly):
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for choice in items_in(piece, "choices"):
-            if field_in(choice, "index") in (None, 0):
+            if self.index_in(choice, "index") in (None, 0):
                 yield from self._add_choice(choice)
             else:
                 self._has_call_elsewhere |= bool(call_items(inner(choice, "delta")))
@@ -216,7 +216,7 @@ class ChatAssembly(Assembly):
             return
         yield from self._add_content(content)
         for item in call_items({"tool_calls": written}):
-            if isinstance(item, Mapping):
+            if field_in(item, *_OF_AN_ITEM) is not None:
                 yield from self._add_call(cast("Mapping[str, Any]", item))
             else:
                 self.refuse("A piece of `tool_calls` is not a call.")
@@ -251,6 +251,8 @@ class ChatAssembly(Assembly):
 
     def _add_call(self, item: Mapping[str, Any]) -> Iterator[StreamEvent]:
         function = inner(item, "function")
+        if not isinstance(field_in(item, "function"), Mapping | None):
+            self.refuse_value("function", field_in(item, "function"))
         index = field_in(item, "index")
         index = index if isinstance(index, int) else None
         identity, name = text_in(item, "id"), text_in(function, "name")
@@ -290,6 +292,8 @@ class ChatAssembly(Assembly):
         return call
 
     def _add_function(self, call: _Call, function: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        if not isinstance(field_in(function, "name"), str | None):
+            self.refuse_value("name", field_in(function, "name"))
         if name := text_in(function, "name"):
             self._add_name(call, name)
         arguments = function.get("arguments")

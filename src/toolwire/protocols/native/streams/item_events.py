@@ -187,7 +187,7 @@ class ItemAssembly(Assembly):
 
     def _begin(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
         begun = arguments_text(field_in(data, "arguments"))
-        item = _Item(index=field_in(piece, "output_index"), data=dict(data), begun=begun)
+        item = _Item(index=self.index_in(piece, "output_index"), data=dict(data), begun=begun)
         for identity in {text_in(data, "id"), text_in(data, "call_id")} - {""}:
             if identity in self._by_id:
                 self.refuse(f"Two output items of the stream have the id {identity!r}.")
@@ -197,7 +197,7 @@ class ItemAssembly(Assembly):
         yield from self._show(item)
 
     def _end_item(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        item = self._find(field_in(piece, "output_index"), text_in(data, "id"), text_in(data, "call_id"))
+        item = self._find(self.index_in(piece, "output_index"), text_in(data, "id"), text_in(data, "call_id"))
         if item is None or (item.is_ended and not text_in(data, "id", "call_id")):
             # Some servers send an item at its end alone.
             yield from self._begin(piece, data)
@@ -212,7 +212,7 @@ class ItemAssembly(Assembly):
         yield from self._show_end(item)
 
     def _add_arguments(self, piece: Mapping[str, Any], *, is_whole: bool) -> Iterator[StreamEvent]:
-        index, identity = field_in(piece, "output_index"), text_in(piece, "item_id")
+        index, identity = self.index_in(piece, "output_index"), text_in(piece, "item_id")
         item = self._find(index, identity)
         text = arguments_text(field_in(piece, "arguments" if is_whole else "delta"))
         if item is None or not item.is_call:
@@ -228,9 +228,9 @@ class ItemAssembly(Assembly):
         yield from self.live.add_arguments(item, text)
 
     def _add_text(self, piece: Mapping[str, Any], part: _Part, *, is_whole: bool) -> Iterator[StreamEvent]:
-        item = self._find(field_in(piece, "output_index"), text_in(piece, "item_id"))
+        item = self._find(self.index_in(piece, "output_index"), text_in(piece, "item_id"))
         if item is None:
-            item = _Item(index=field_in(piece, "output_index"), data={"type": part.item})
+            item = _Item(index=self.index_in(piece, "output_index"), data={"type": part.item})
             self._items.append(item)
             self._newest[item.index] = item
         kind, name = text_in(item.data, "type"), part.text if is_whole else "delta"

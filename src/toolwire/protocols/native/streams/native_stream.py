@@ -34,7 +34,9 @@ _REPEATING = frozenset(
 )
 """Events of the SDKs' helpers that repeat what other events hold. Each has the whole text so far."""
 
-_CONTENT = frozenset({"choices", "candidates", "delta", "content", "message", "output", "item"})
+_CONTENT = frozenset(
+    {"choices", "candidates", "delta", "content", "content_block", "message", "output", "item", "chunk"}
+)
 """Keys of a piece that holds a part of some API's reply."""
 
 
@@ -97,7 +99,7 @@ class NativeStream:
         if isinstance(piece, str):
             return self._add_text(piece)
         if isinstance(piece, list) or not self._assembly.knows(piece):
-            is_content = isinstance(piece, list) or not _CONTENT.isdisjoint(piece)
+            is_content = isinstance(piece, list) or kind == "chunk" or not _CONTENT.isdisjoint(piece)
             self._note_unknown(describe_object(delta, piece), is_content=is_content)
             return []
         self._knows_any = True

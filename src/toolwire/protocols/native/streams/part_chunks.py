@@ -31,6 +31,8 @@ class PartAssembly(Assembly):
     def __init__(self, live: LiveCalls) -> None:
         super().__init__(live)
         self._parts: list[Any] = []
+        self._content: dict[str, Any] = {}
+        """Fields of the content beside its parts."""
         self._rest: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
         self._others: list[dict[str, Any]] = []
@@ -39,6 +41,8 @@ class PartAssembly(Assembly):
         return not _KNOWN.isdisjoint(piece) and not items_in(piece, "choices")
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        if not isinstance(field_in(piece, "candidates"), list | None):
+            self.refuse_value("candidates", piece["candidates"])
         candidates = [one for one in items_in(piece, "candidates") if self._is_first(one)]
         candidate = candidates[0] if candidates else None
         parts = self._parts_of(candidate)
@@ -62,7 +66,7 @@ class PartAssembly(Assembly):
         yield from ()
 
     def body(self) -> dict[str, Any]:
-        content = {"role": "model", "parts": self._parts}
+        content = {**self._content, "role": "model", "parts": self._parts}
         return {**self._rest, "candidates": [{**self._candidate, "content": content}, *self._others]}
 
     def _is_first(self, candidate: Any) -> bool:
@@ -76,6 +80,7 @@ class PartAssembly(Assembly):
         for where, value, kind in (("content", content, Mapping), ("parts", field_in(content, "parts"), list)):
             if not isinstance(value, kind | None):
                 self.refuse_value(where, value)
+        self._content.update({key: value for key, value in present(content).items() if key != "parts"})
         return items_in(content, "parts")
 
     def _show(self, part: Any) -> Iterator[StreamEvent]:
