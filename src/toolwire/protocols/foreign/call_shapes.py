@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import THINKING
+from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools
 
 NAME = r"[^\W\d][\w.\-/:]{0,255}+"
@@ -85,9 +87,10 @@ _INPUT_LINE = re.compile(
 )
 _BRACKET = re.compile(r"[^\W\d][\w.]{0,255}+(?=[ \t]*+[(\[{])")
 _ENVELOPES = frozenset(
-    {"calls", "tool_calls", "tool_uses", "function_calls", "functions", "tools", "actions", "tool_call", "call"}
-    | {"function_call", "functionCall", "function", "action", "tool", "invoke", "parameters", "arguments"}
+    {"calls", "toolcalls", "tooluses", "functioncalls", "functions", "tools", "actions", "toolcall", "call", "tooluse"}
+    | {"functioncall", "function", "func", "action", "tool", "invoke", "parameters", "arguments"}
 )
+"""Keys around calls, in lower case and without underscores."""
 
 
 def has_mark(text: str) -> bool:
@@ -204,7 +207,16 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
             inner = cast("dict[str, Any]", item)
             if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
                 return True
-    return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
+    inner = [item for key, item in node.items() if key.lower().replace("_", "") in _ENVELOPES]
+    return any(is_call_like(_decoded(item), known, depth - 1) for item in inner)
+
+
+def _decoded(value: Any) -> Any:
+    """Returns the value of a JSON text, which some APIs have in place of an object; any other value unchanged."""
+    try:
+        return load_json(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
+    except (ValueError, Refusal):
+        return value
 
 
 def find_own_result(text: str, start: int, end: int) -> int | None:

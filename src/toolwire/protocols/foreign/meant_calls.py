@@ -15,14 +15,13 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.fillers import FILLER, is_filler
 from toolwire.protocols.foreign.call_shapes import blank_quotations, fences, is_all, is_fence_line
 from toolwire.protocols.foreign.foreign_calls import read_foreign
-from toolwire.protocols.reading.call_forms import NAME_KEYS, find_made_up_result
+from toolwire.protocols.reading.call_forms import NAME_KEYS, find_made_up_result, misspelt_name
 from toolwire.protocols.reading.conversion import convert_argument
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.markup import OPENING, attributes, is_empty
 from toolwire.protocols.right_call import RightCall, has_blank, load_with_blanks
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.nested_calls import read_nested_calls
-from toolwire.sandbox.child.failures.nearest_name import nearest_name
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 
@@ -64,7 +63,7 @@ def _right(call: ToolCall, known: KnownTools) -> ToolCall | None:
     if right is None or has_blank(right.arguments):
         return None
     lacking = known.properties(call.name).keys() - right.arguments.keys()
-    if any(nearest_name(key, lacking) for key in call.arguments.keys() - right.arguments.keys()):
+    if any(misspelt_name(key, lacking) for key in call.arguments.keys() - right.arguments.keys()):
         return None  # without this argument it would be another call
     return ToolCall(call.name, right.arguments)
 

@@ -148,7 +148,7 @@ def _check_answer(said: str, text: str, known: KnownTools, render: _Render) -> N
 
     JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
     """
-    value = _json_in(said)
+    value = _json_in(strip_fence(said))
     if tool := find_made_up_result(_results_in(strip_fence(said)), known):
         raise Refusal(MADE_UP.format(tool), place="line 1")
     if value is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
-from toolwire.protocols.native.fields import check_object
+from toolwire.protocols.native.fields import check_object, fields
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.native.unread_parts import ARGUMENT_KEYS, CALL_KEYS
 from toolwire.protocols.reading.incoming import behind_thinking
@@ -153,7 +153,8 @@ class Reader:
         parameters = {self._dialect.parameter_name(parameter) for parameter in shown}
         for key, value in written.beside.items():
             is_word = key.lower() in CALL_KEYS and value not in ("", {}, [])
-            if value is not None and (is_word or key in parameters):
+            is_call = not CALL_KEYS.isdisjoint(fields(value) or ())
+            if is_call or (value is not None and (is_word or key in parameters)):
                 raise Refusal(f"The call of {written.name!r} has arguments under {key!r}, where its API has none.")
 
     def _arguments(self, name: str, given: Any) -> tuple[dict[str, Any], tuple[Problem, ...]]:

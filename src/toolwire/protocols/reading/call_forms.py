@@ -11,15 +11,16 @@ Models are trained on these forms, or public APIs answer with them:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, cast
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
+from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
-from toolwire.sandbox.child.failures.nearest_name import nearest_name
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
@@ -38,6 +39,9 @@ _OF_A_RESULT = frozenset(
     | {"tool_call_id", "tool_use_id", "call_id"}
 )
 """Keys beside the tool's name in a result, also in the messages of an API."""
+
+_SAME_NAME = 0.8
+"""Minimum likeness of a misspelt name. `tabel` and `table` have 0.8, `note` and `name` 0.5."""
 
 _SAID_LIMIT = 80
 """Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
@@ -202,16 +206,24 @@ def _arguments_of_answer(content: Any, parameters: Sequence[str]) -> dict[str, A
 def _refuse_lost(beside: AbstractSet[str], call: _Shape, known: KnownTools) -> None:
     """Refuses a call with a parameter beside its arguments, also a misspelt one that they lack: it would be lost."""
     parameters = known.properties(known.name(call.name)).keys()
-    given = cast("dict[str, Any]", call.arguments).keys() if isinstance(call.arguments, dict) else frozenset[str]()
+    arguments: Any = call.arguments
+    given: AbstractSet[str] = cast("dict[str, Any]", arguments).keys() if isinstance(arguments, dict) else frozenset()
     # A key such as `id` is the call's own if the arguments have theirs.
     if lost := beside & (parameters - (given & _BESIDE)):
         raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {call.name!r}. Write it in them.")
     for key in sorted(beside - _BESIDE):
-        if meant := nearest_name(key, parameters - given):
+        if meant := misspelt_name(key, parameters - given):
             raise Refusal(
                 f"{key[:40]!r} stands beside the arguments of {call.name!r} and may be its parameter {meant!r}. "
                 "Write it in them."
             )
+
+
+def misspelt_name(key: str, names: Iterable[str]) -> str:
+    """Returns the one of these names that a key may be meant to be. Empty without one."""
+    known = {name.lower(): name for name in names}
+    close = get_close_matches(key[:KEY_LIMIT].lower(), known, n=1, cutoff=_SAME_NAME)
+    return known[close[0]] if close else ""
 
 
 def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) -> None:

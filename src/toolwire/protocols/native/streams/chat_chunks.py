@@ -12,6 +12,7 @@ from typing import Any, cast
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces, merge
 from toolwire.protocols.native.fields import field_in, inner, items_in, text_in
 from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.unread_parts import unread_fields
 from toolwire.protocols.native.written import CALL_ELSEWHERE, WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem
@@ -22,6 +23,11 @@ OLDER_CALL = "function_call"
 PLAIN_TEXT = frozenset({"type", "text"})
 """Fields of a content part of text alone."""
 
+_OF_A_CHOICE = frozenset(
+    {"index", "delta", "finish_reason", "native_finish_reason", "stop_reason", "logprobs", "token_ids", "text"}
+    | {"content_filter_results", "content_filter_offsets", "content_filter_result"}
+)
+"""The fields of a choice in a chunk, also of servers that send news without a delta."""
 _OF_AN_ITEM = frozenset({"id", "type", "index", "function", "extra_content"})
 _OF_A_FUNCTION = frozenset({"name", "arguments", "parsed_arguments"})
 """The fields of a call, and of the function in it."""
@@ -210,6 +216,11 @@ class ChatAssembly(Assembly):
         delta = dict(inner(choice, "delta"))
         if not isinstance(field_in(choice, "delta"), Mapping | None):
             self.refuse_value("delta", choice["delta"])
+        unread = list[str]()
+        if not delta:
+            unread_fields(choice, _OF_A_CHOICE, unread)
+        if unread:
+            self.refuse(f"A chunk of the stream has no `delta`, and {unread[0]}, which was not read.")
         content, written, older = (delta.pop(name, None) for name in ("content", "tool_calls", OLDER_CALL))
         if self.is_ended and (content or written or older or delta.get("refusal")):
             self.refuse(WENT_ON)
