@@ -162,3 +162,19 @@ def test_the_id_of_a_call_is_no_argument(text: str, arguments: dict[str, object]
 def test_a_json_beside_a_call_that_has_its_keys_is_text() -> None:
     text = '<tool_call>{"name": "purge", "arguments": {"table": "t1"}}</tool_call>\n{"table": "t1"}'
     assert calls(get("json").parse(text, OFFERED)) == [("purge", {"table": "t1"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"function_call": "{\\"name\\": \\"now\\", \\"arguments\\": {}}"}',
+        '```json\n{"functionCall": "{\\"name\\": \\"now\\", \\"args\\": {}}"}\n```',
+        '{"functionCalls": [{"name": "now", "args": {}}]}',
+        '{"tool_use": {"name": "now", "input": {}}}',
+        '{"id": "c", "type": "function", "Function": {"name": "now", "arguments": "{}"}}',
+    ],
+)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_call_in_an_envelope_of_another_form_is_no_answer(text: str, format: str) -> None:
+    reply = get(format).parse(text, OFFERED)
+    assert (reply.calls, reply.is_refused) == ((), True)

@@ -148,12 +148,12 @@ def _check_answer(said: str, text: str, known: KnownTools, render: _Render) -> N
 
     JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
     """
-    value = _json_in(strip_fence(said))
+    value = _json_in(said)
     if tool := find_made_up_result(_results_in(strip_fence(said)), known):
         raise Refusal(MADE_UP.format(tool), place="line 1")
     if value is None:
         refuse_call_shape(text, known, _BY_ITSELF, render)
-    elif is_call_like(value, known):
+    if is_call_like(_json_in(strip_fence(said)), known):
         refuse_with_right_form(text, known, render, place="line 1")
         raise Refusal(f"{_UNREAD}{_BY_ITSELF}", place="line 1")
 
