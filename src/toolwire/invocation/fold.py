@@ -220,9 +220,7 @@ def with_repeatable_stop(result: ToolResult, tool: Tool) -> ToolResult:
 
 def is_interruption(error: BaseException) -> bool:
     """True if the tool stopped itself, or work that it waited for was cancelled. The caller did not cancel it."""
-    if isinstance(error, BaseExceptionGroup):
-        return all(map(is_interruption, cast("BaseExceptionGroup[BaseException]", error).exceptions))
-    return isinstance(error, Interrupted) or is_cancelled_error(error)
+    return all(isinstance(leaf, Interrupted) or is_cancelled_error(leaf) for leaf in _leaves(error))
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
@@ -313,23 +311,29 @@ LEAVES_LIMIT = 20
 
 
 def _message(error: BaseException) -> str:
-    """Returns the message of an exception. That of a group ends with each exception inside it, with its type."""
+    """Returns the message of an exception, with its notes. That of a group ends with each exception inside it."""
     # The `__str__` of an exception is the tool's code as well.
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001
+    except (Exception, SystemExit):  # noqa: BLE001
         message = "(its message cannot be shown)"
-    if not isinstance(error, BaseExceptionGroup):
-        return message
-    leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
-    lines = [f"- {type(leaf).__name__}: {_message(leaf)}".removesuffix(": ") for leaf in leaves[:LEAVES_LIMIT]]
-    more = [f"- and {len(leaves) - LEAVES_LIMIT} more"] if len(leaves) > LEAVES_LIMIT else []
-    return "\n".join([message, *lines, *more])
+    lines = [message, *_notes(error)]
+    if isinstance(error, BaseExceptionGroup):
+        leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+        lines += [f"- {type(leaf).__name__}: {_message(leaf)}".removesuffix(": ") for leaf in leaves[:LEAVES_LIMIT]]
+        lines += [f"- and {len(leaves) - LEAVES_LIMIT} more"] if len(leaves) > LEAVES_LIMIT else []
+    return "\n".join(line for line in lines if line)
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def _notes(error: BaseException) -> list[str]:
+    """Returns what `add_note` added. Only the owner's own code can have put other values there."""
+    notes: Any = getattr(error, "__notes__", ())
+    return [note for note in cast("Iterable[object]", notes) if type(note) is str] if isinstance(notes, list) else []
+
+
+def _leaves(group: BaseException) -> Iterator[BaseException]:
     """Yields the exceptions of a group and of the groups inside it, in order."""
-    waiting: list[BaseException] = [group]
+    waiting = [group]
     while waiting:
         error = waiting.pop()
         if isinstance(error, BaseExceptionGroup):

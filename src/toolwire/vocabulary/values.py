@@ -182,21 +182,14 @@ def _plain_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str,
 
 
 def _key_text(key: Any, path: str) -> str:
-    if isinstance(key, Enum):
-        key = key.value
-    if isinstance(key, str):
-        return str(key)
-    if key is None or isinstance(key, bool | int | float):
-        return json.dumps(_check_integer(key, path) if isinstance(key, int) else key)
-    if isinstance(key, datetime.datetime | datetime.date | datetime.time):
-        return key.isoformat()
-    if isinstance(key, Decimal | UUID | PurePath):
-        return str(key)
-    kind = cast("type[Any]", type(key))
-    if hasattr(kind, "tolist"):
-        # numpy's numbers are keys as well; an array is not hashable.
-        return _key_text(key.tolist(), path)
-    raise Unrepresentable(f"a key of type {kind.__name__}", path=path)
+    """Returns the text of a key: that of its plain form, which is a text, a number, a bool or None."""
+    # Base64 is a reading of bytes as a value. As a name, a model could not tell it from other text.
+    form: object = [] if isinstance(key, bytes) else _walk_value(key, path, DEPTH_LIMIT, _plain_special)
+    if isinstance(form, str):
+        return form
+    if form is None or isinstance(form, int | float):
+        return json.dumps(form)
+    raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
 
 
 # A datetime is also a date, so the order matters.

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from collections import UserList, deque
+import ipaddress
+import os
+from collections import UserList, UserString, deque
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import attrs
+import httpx
 import numpy as np
+import pydantic
 import pytest
 
 from toolwire.vocabulary.errors import Unrepresentable
@@ -56,6 +65,48 @@ class Series:
 
     def to_dict(self) -> dict[str, Any]:
         return dict(zip(self.index.labels, self._values, strict=True))
+
+
+class Column(Series):
+    """A column that may lack values, as pandas writes None over them."""
+
+    def notna(self) -> list[bool]:
+        return [value == value for value in self._values]
+
+    def astype(self, kind: type) -> Column:
+        assert kind is object
+        return self
+
+    def where(self, is_there: list[bool], other: None) -> Column:
+        values = [value if is_kept else other for value, is_kept in zip(self._values, is_there, strict=True)]
+        return Column(values, None if isinstance(self.index, RangeIndex) else self.index)
+
+
+@attrs.define
+class Place:
+    name: str
+    address: Any = None
+
+
+class Struct:
+    """An object with fields as msgspec lists them."""
+
+    __struct_fields__ = ("a",)
+    a = 1
+
+
+class Server(pydantic.BaseModel):
+    url: pydantic.HttpUrl
+    key: pydantic.SecretStr
+
+
+class Period:
+    """A month of pandas."""
+
+    __module__ = "pandas._libs.tslibs.period"
+
+    def __str__(self) -> str:
+        return "2026-01"
 
 
 class Moment:
@@ -117,10 +168,41 @@ class Arrow:
         (Series([1, 2], index=Labels("x", "y")), {"x": 1, "y": 2}),
         (Polars(), [{"a": 1}, {"a": 2}]),
         (Arrow(), [1, 2]),
+        (np.array(["2026-01-02", "NaT"], dtype="M8[D]"), ["2026-01-02", None]),
+        (np.datetime64("NaT"), None),
+        (Column(["a", float("nan")]), ["a", None]),
+        (Column([1.5, float("nan")], index=Labels("x", "y")), {"x": 1.5, "y": None}),
+        (ipaddress.ip_address("10.0.0.1"), "10.0.0.1"),
+        (ipaddress.ip_network("10.0.0.0/8"), "10.0.0.0/8"),
+        (ipaddress.ip_interface("::1/64"), "::1/64"),
+        (pydantic.AnyUrl("https://a.example/b"), "https://a.example/b"),
+        (pydantic.PostgresDsn("postgres://h/d"), "postgres://h/d"),
+        (pydantic.NameEmail("Ann", "ann@a.example"), "Ann <ann@a.example>"),
+        (httpx.URL("https://a.example/b"), "https://a.example/b"),
+        (
+            Server.model_validate({"url": "https://a.example", "key": "k1"}),
+            {"url": "https://a.example/", "key": "*" * 10},
+        ),
+        (Fraction(1, 3), "1/3"),
+        (ZoneInfo("Europe/Oslo"), "Europe/Oslo"),
+        (datetime.UTC, "UTC"),
+        (UserString("a"), "a"),
+        (Period(), "2026-01"),
+        (SimpleNamespace(a=[ipaddress.ip_address("::1")]), {"a": ["::1"]}),
+        (Place("home", ipaddress.ip_address("::1")), {"name": "home", "address": "::1"}),
+        (Struct(), {"a": 1}),
+        ({ipaddress.ip_address("::1"): 1}, {"::1": 1}),
+        ({pydantic.AnyUrl("https://a.example/b"): 1}, {"https://a.example/b": 1}),
+        ({datetime.timedelta(days=1): 1}, {"P1D": 1}),
     ],
 )
 def test_a_value_with_one_reading_has_a_plain_form(value: Any, form: Any) -> None:
     assert plain_value({"of": [value]}) == {"of": [form]}
+
+
+def test_an_entry_of_a_folder_is_its_path(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    assert plain_value(list(os.scandir(tmp_path))) == [str(tmp_path / "a.txt")]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +214,8 @@ def test_a_value_with_one_reading_has_a_plain_form(value: Any, form: Any) -> Non
         (range(2), [0, 1]),
         ({(1, 2): 3}.items(), [((1, 2), 3)]),
         (NaTType(1, 1, 1), None),
+        (ipaddress.ip_address("10.0.0.1"), "10.0.0.1"),
+        (pydantic.AnyUrl("https://a.example/b"), "https://a.example/b"),
     ],
 )
 def test_a_program_receives_the_same_form(value: Any, form: Any) -> None:

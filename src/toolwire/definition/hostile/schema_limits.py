@@ -138,6 +138,8 @@ def _key_characters(keyed: Mapping[object, Any], path: tuple[str | int, ...], la
 
 
 def _check_number(value: float, path: tuple[str | int, ...], label: str) -> None:
+    if value != value:
+        raise DefinitionError(f"{label}: {_short_path(path)} is NaN, which JSON lacks: write a number, or leave it out")
     try:
         is_finite = math.isfinite(value)
     except OverflowError:

@@ -73,11 +73,16 @@ def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
                 "copy its target under '$defs' and write '#/$defs/NAME'"
             )
         try:
-            resolver.lookup(reference)
+            target = resolver.lookup(reference).contents
         except _UNUSABLE as error:
             raise DefinitionError(
                 f"{label}: the schema's reference {reference[:200]!r} leads nowhere: add it under '$defs'"
             ) from error
+        if not isinstance(target, dict | bool):
+            raise DefinitionError(
+                f"{label}: the schema's reference {reference[:200]!r} leads to a {type(target).__name__}, which is not "
+                "a schema: write '#/$defs/NAME'"
+            )
     check_loops(schema, label)
     return patterns_of(schema, label)
 

@@ -1,15 +1,17 @@
 """Plain forms of other libraries' values, found by their methods. No such library is imported.
 
-numpy scalars and arrays, pandas, polars and pyarrow tables, and the standard library's sequences and views have one
-obvious reading each. A value with two readings, such as an array whose fields have names, has no form here.
+numpy scalars and arrays, pandas, polars and pyarrow tables, addresses, objects of declared fields, and the standard
+library's sequences and views have one obvious reading each. A value with two readings, such as an array whose fields
+have names, has no form here.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, MappingView, Sequence, Set
-from types import GeneratorType
+from types import GeneratorType, SimpleNamespace
 from typing import Any, cast
 
 from toolwire.vocabulary.errors import Unrepresentable
@@ -23,6 +25,19 @@ _MISSING = ("NAType", "NaTType")
 """The types of pandas' missing values."""
 _ITERATORS = ("builtins", "itertools")
 """The modules of iterators that are read: `map`, `zip`, `chain`. Each can be read once, so it is no part of a value."""
+
+_TEXTS = frozenset(
+    {"ipaddress._IPAddressBase", "fractions.Fraction", "datetime.tzinfo", "collections.UserString"}
+    | {"pydantic._BaseUrl", "pydantic._BaseMultiHostUrl", "pydantic_core.Url", "pydantic_core.MultiHostUrl"}
+    | {"pydantic.NameEmail", "pydantic._SecretBase", "pandas.Period", "pandas.Interval"}
+    | {"yarl.URL", "httpx.URL", "starlette.URL"}
+)
+"""Classes, by their package, whose values are read as `str` writes them. pydantic writes a secret as asterisks."""
+_FIELD_NAMES: tuple[tuple[str, Callable[[Any], list[str]]], ...] = (
+    ("__attrs_attrs__", lambda fields: [field.name for field in fields]),
+    ("__struct_fields__", list),
+)
+"""Where the classes of attrs and msgspec list their fields."""
 
 
 class NoForm(Exception):
@@ -41,6 +56,8 @@ def plain_form(value: Any, path: str) -> Any:
         return None
     if not may_have_form(kind):
         raise NoForm
+    if (single := _single_form(value, kind)) is not None:
+        return single
     _check_size(value, path)
     if _is_table(kind):
         return _records(value, path)
@@ -57,6 +74,17 @@ def plain_form(value: Any, path: str) -> Any:
     if isinstance(value, Set) and not isinstance(value, MappingView):
         return frozenset(cast("Set[Any]", value))
     return list(cast("Sequence[Any]", value))
+
+
+def _single_form(value: Any, kind: type[Any]) -> str | dict[str, Any] | None:
+    """Returns the text of a value, or the fields of an object. None for a value of another kind."""
+    if _is_text(kind):
+        return str(value)
+    if issubclass(kind, os.DirEntry):
+        return str(value.path)
+    if (names := _fields(kind)) is not None:
+        return {name: getattr(value, name) for name in names}
+    return dict(vars(cast("SimpleNamespace", value))) if issubclass(kind, SimpleNamespace) else None
 
 
 def is_missing(value: object) -> bool:
@@ -85,12 +113,27 @@ def may_have_form(kind: type[Any]) -> bool:
     """True if `plain_form` may convert values of this type."""
     if kind.__name__ in _MISSING or _is_table(kind) or _has(kind, "isoformat"):
         return True
+    if _is_text(kind) or _fields(kind) is not None or issubclass(kind, os.DirEntry | SimpleNamespace):
+        return True
     return any(_has(kind, method) for method in _LISTS) or issubclass(kind, Set | Sequence | MappingView | deque)
 
 
 def _has(kind: type[Any], *methods: str) -> bool:
     # On the class: an object that answers to every name, such as a mock, has none of these.
     return all(hasattr(kind, method) for method in methods)
+
+
+def _is_text(kind: type[Any]) -> bool:
+    return any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _TEXTS for base in kind.__mro__)
+
+
+def _fields(kind: type[Any]) -> list[str] | None:
+    """Returns the names of the fields that the class declares; None for a class of another kind."""
+    for name, names_in in _FIELD_NAMES:
+        listed = getattr(kind, name, None)
+        if isinstance(listed, tuple):
+            return names_in(listed)
+    return None
 
 
 def _is_table(kind: type[Any]) -> bool:
@@ -120,16 +163,25 @@ def _records(table: Any, path: str) -> list[Any]:
         raise Unrepresentable(f"a {type(table).__name__} with two columns of one name", path=path)
     if not _is_counted(table):
         table = table.reset_index()
-    return table.to_dict("records")
+    return _without_missing(table).to_dict("records")
 
 
 def _series(series: Any, path: str) -> Any:
     """Returns the values of a Series, by the labels of its index if it has some."""
     if _is_counted(series):
-        return series.tolist()
+        return _without_missing(series).tolist()
     if not series.index.is_unique:
         raise Unrepresentable(f"a {type(series).__name__} whose index has a label twice", path=path)
-    return series.to_dict()
+    return _without_missing(series).to_dict()
+
+
+def _without_missing(value: Any) -> Any:
+    """Returns the table or column with None for each missing value.
+
+    pandas keeps NaN in a column of numbers or texts.
+    """
+    kind = cast("type[Any]", type(value))
+    return value.astype(object).where(value.notna(), None) if _has(kind, "astype", "where", "notna") else value
 
 
 def _is_counted(value: Any) -> bool:
@@ -141,8 +193,8 @@ def _list(value: Any, method: str) -> Any:
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     # numpy gives dates and durations in nanoseconds as bare numbers.
     if kind == "M":
-        value = value.astype(str)
-    elif kind == "m":
+        return _moments(value.astype(str).tolist())
+    if kind == "m":
         value = value.astype("timedelta64[us]")
     make: Callable[[], Any] = getattr(value, method)
     form = make()
@@ -150,3 +202,10 @@ def _list(value: Any, method: str) -> Any:
         # A number beyond the types of Python, such as numpy's longdouble, stands for itself.
         raise NoForm
     return form
+
+
+def _moments(texts: Any) -> Any:
+    """Returns numpy's dates, with None for those that are missing."""
+    if isinstance(texts, list):
+        return [_moments(text) for text in cast("list[Any]", texts)]
+    return None if texts == "NaT" else texts
