@@ -271,6 +271,15 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
             "tool 's': the schema's reference '#/$defs/A' leads nowhere: add it under '$defs'",
         ),
         (
+            {"type": "object", "properties": {"a": {"$ref": "#/required"}}, "required": ["a"]},
+            "tool 's': the schema's reference '#/required' leads to a list, which is not a schema: "
+            "write '#/$defs/NAME'",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"const": float("nan")}}},
+            "tool 's': schema.properties.a.const is NaN, which JSON lacks: write a number, or leave it out",
+        ),
+        (
             {"type": "object", "properties": {"a-b": {}, "a_b": {}}},
             "tool 's': a program writes 'a_b' for both 'a-b' and 'a_b': rename one",
         ),

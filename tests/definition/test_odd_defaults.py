@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import threading
+from enum import Enum
 from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from pydantic import Field
 
-from toolwire import ToolSpec, protocols
+from toolwire import Session, ToolRegistry, ToolSpec, protocols
 
 THREE = np.int64(3)
 UNSET = object()
@@ -47,3 +51,64 @@ def test_what_goes_to_a_provider_is_json(name: str) -> None:
         return ""
 
     assert json.dumps(protocols.get(name).describe([ToolSpec.from_function(find)]), allow_nan=False)
+
+
+class Bound(Enum):
+    OPEN = math.inf
+    ONE = 1.5
+
+
+class Shared(Enum):
+    LOCK = threading.Lock()
+
+
+LOCK = threading.Lock()
+
+
+def test_members_that_are_no_json_are_written_as_text() -> None:
+    def find(bound: Bound, other: Bound = Bound.OPEN) -> str:
+        """Finds."""
+        return f"{bound.name} {other.name}"
+
+    spec = ToolSpec.from_function(find)
+    assert spec.to_mcp().input_schema["$defs"]["Bound"] == {"enum": ["Infinity", 1.5]}
+    assert spec.params["other"] == {"$ref": "#/$defs/Bound", "description": 'Default: "Infinity".'}
+    registry = ToolRegistry()
+    registry.register(find)
+    assert registry.invoke("find", {"bound": "Infinity"}).data == "OPEN OPEN"
+    assert "bound: Literal['Infinity', 1.5]" in Session(registry).system_prompt
+
+
+def test_examples_and_annotations_that_are_no_json_are_left_out() -> None:
+    def find(
+        a: Annotated[float, Field(examples=[math.nan, 1.0])],
+        b: Annotated[float, Field(examples=[math.nan])],
+        c: Annotated[float, Field(json_schema_extra={"x-step": math.inf})],
+    ) -> str:
+        """Finds."""
+        return ""
+
+    assert ToolSpec.from_function(find).params == {
+        "a": {"type": "number", "examples": [1.0]},
+        "b": {"type": "number"},
+        "c": {"type": "number"},
+    }
+
+
+def test_a_default_that_cannot_be_copied_is_left_out() -> None:
+    def find(lock: Any = LOCK) -> bool:
+        """Finds."""
+        return lock is LOCK
+
+    registry = ToolRegistry()
+    registry.register(find)
+    assert ToolSpec.from_function(find).params == {"lock": {}}
+    assert registry.invoke("find", {}).data is True
+
+
+def test_no_text_for_a_model_has_the_address_of_an_object() -> None:
+    def find() -> Shared:
+        """Finds."""
+        return Shared.LOCK
+
+    assert "def find() -> lock:" in Session([find]).system_prompt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, cast
@@ -35,6 +34,7 @@ from toolwire.definition.shape import (
     StructuredValues,
 )
 from toolwire.definition.texts.annotation import schema_text
+from toolwire.definition.texts.odd_defaults import copy_schema
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
@@ -127,8 +127,8 @@ class ExtendedShape:
             program_name=program_parameter(name),
             kind="keyword_only",
             required=name in whole.get("required", ()),
-            default=copy.deepcopy(node.get("default", MISSING)),
-            schema=copy.deepcopy(node),
+            default=copy_schema(node.get("default", MISSING)),
+            schema=copy_schema(node),
             description=str(node.get("description", "")),
             annotation=schema_text(node, whole),
         )

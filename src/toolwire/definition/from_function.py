@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import copy
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,6 +17,7 @@ from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.texts.annotation import annotation_text, is_object
+from toolwire.definition.texts.odd_defaults import copy_schema
 from toolwire.definition.texts.parameter_text import both, text_with_type
 from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.unreadable_returns import unreadable_return
@@ -191,7 +191,7 @@ class FunctionShape:
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """Returns all parameters in order."""
-        schema = copy.deepcopy(form.input_schema)
+        schema = copy_schema(form.input_schema)
         return tuple(self._parameter(argument, schema) for argument in self.signature.arguments)
 
     def output(self) -> OutputShape:

@@ -35,7 +35,7 @@ from toolwire.definition.shape import (
     Validated,
 )
 from toolwire.definition.signature import Signature
-from toolwire.definition.texts.odd_defaults import tell_odd_defaults
+from toolwire.definition.texts.odd_defaults import copy_schema, tell_odd_defaults
 from toolwire.definition.texts.outside_texts import Original
 from toolwire.definition.unreadable_returns import READABLE, UnreadableReturn
 from toolwire.vocabulary.context import CallContext
@@ -390,7 +390,7 @@ class Tool:
 
 def _encodable_copy(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a copy of the schema that JSON can hold."""
-    copied = copy.deepcopy(dict(schema))
+    copied = copy_schema(dict(schema))
     tell_odd_defaults(copied)
     return encodable(copied)
 

@@ -122,3 +122,11 @@ def test_any_listed_value_is_taken(values: list[Any]) -> None:
     definitions = tool.input_schema["$defs"]["made"]
     for listed in definitions.get("enum", [definitions.get("const")]):
         assert value_of(tool, listed) in made
+
+
+def test_two_parameters_share_an_enumeration_whose_values_json_lacks() -> None:
+    def plan(start: Several, end: list[Several]) -> None: ...
+
+    read = from_function(plan).validate({"start": "P1D", "end": ["2026-01-01", "word"]})
+    assert isinstance(read, Validated)
+    assert read.values == {"start": Several.DAY, "end": [Several.DATE, Several.WORD]}

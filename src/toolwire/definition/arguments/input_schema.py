@@ -78,16 +78,22 @@ class ToolJsonSchema(GenerateJsonSchema):
 
 
 def _holds_no_number(default: Any) -> bool:
-    """True for a list or dict with infinity or NaN inside, which pydantic writes as null."""
-    if not isinstance(default, list | dict):
+    """True for a list, dict or member of an enumeration with infinity or NaN inside, which pydantic writes as null."""
+    if not isinstance(default, list | dict | Enum):
         return False
     try:
-        json.dumps(default, allow_nan=False)
+        json.dumps(default, allow_nan=False, default=_value_of_member)
     except ValueError:
         return True
     except (TypeError, RecursionError):
         return False
     return False
+
+
+def _value_of_member(member: Any) -> Any:
+    if isinstance(member, Enum):
+        return member.value
+    raise TypeError
 
 
 def finish_schema(

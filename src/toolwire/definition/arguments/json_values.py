@@ -15,6 +15,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
+from math import isfinite
 from typing import Any, cast
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from pydantic_core import PydanticCustomError, PydanticSerializationError, core_
 
 from toolwire.definition.hostile.core_tree import CLASSES, with_children
 from toolwire.vocabulary.exact import exact
+from toolwire.vocabulary.values import plain_value
 
 
 def with_json_values(schema: Any) -> tuple[Any, bool]:
@@ -35,18 +37,24 @@ def _wrap_json_values(schema: dict[str, Any], in_class: bool, found: list[bool])
     kind = schema.get("type")
     if kind == "bytes":
         found.append(in_class)
-        return core_schema.no_info_before_validator_function(_decode_base64, cast("core_schema.BytesSchema", schema))
+        return _read_before(_decode_base64, schema)
     if kind in ("enum", "literal"):
         members = cast("list[Any]", schema["members" if kind == "enum" else "expected"])
-        if all(type(_value(member)) in _JSON_TYPES for member in members):
+        if all(_is_in_json(_value(member)) for member in members):
             return schema
         found.append(in_class)
-        return core_schema.no_info_before_validator_function(_member_reader(members), cast("Any", schema))
+        return _read_before(_member_reader(members), schema)
     if kind == "union" and any(_type(choice) == "str" for choice in schema["choices"]):
         # Text for `bytes | str` stays text: reading it as base64 would be a guess.
         return {**schema, "choices": [_wrap_unless_bytes(choice, in_class, found) for choice in schema["choices"]]}
     in_class = in_class or kind in CLASSES
     return with_children(schema, lambda child: _wrap_json_values(child, in_class, found))
+
+
+def _read_before(read: Callable[[Any], Any], schema: dict[str, Any]) -> Any:
+    """Returns the schema with a function before it. References to the schema lead to the function."""
+    inner = {key: value for key, value in schema.items() if key != "ref"}
+    return core_schema.no_info_before_validator_function(read, cast("Any", inner), ref=schema.get("ref"))
 
 
 def _wrap_unless_bytes(choice: Any, in_class: bool, found: list[bool]) -> Any:
@@ -70,20 +78,27 @@ def _decode_base64(value: Any) -> Any:
 # -- members of enumerations -------------------------------------------------------------------------------------
 
 _JSON_TYPES: frozenset[object] = frozenset({str, int, float, bool, type(None)})
+_EXACT_TYPES = _JSON_TYPES - {float}
+"""Types of values that need no other form. A float may be infinite."""
 _BY_VALUE: frozenset[object] = frozenset({date, datetime, time, timedelta, Decimal, UUID})
 """Types whose values have several spellings in JSON, such as `P1D` and `PT24H`."""
 
 
 def json_form(value: Any) -> Any:
-    """Returns the value as pydantic writes it. Bytes that are not UTF-8 text are written as base64.
+    """Returns the value as pydantic writes it. Bytes that are not UTF-8 text are written as base64, NaN as "NaN".
 
     Raises:
         PydanticSerializationError: pydantic does not know the type.
     """
     try:
-        return to_jsonable_python(value)
+        form = to_jsonable_python(value)
     except UnicodeDecodeError:
-        return to_jsonable_python(value, bytes_mode="base64")
+        form = to_jsonable_python(value, bytes_mode="base64")
+    return form if type(form) in _EXACT_TYPES else plain_value(form)
+
+
+def _is_in_json(value: Any) -> bool:
+    return type(value) in _JSON_TYPES and not (type(value) is float and not isfinite(value))
 
 
 def _value(member: Any) -> Any:
@@ -93,7 +108,7 @@ def _value(member: Any) -> Any:
 def _member_reader(members: Iterable[Any]) -> Callable[[Any], Any]:
     """Returns the function from a JSON value to the member that it means. Other values pass unchanged."""
     # A member whose own value is the text comes before one that is only written as this text.
-    ordered = sorted(members, key=lambda member: type(_value(member)) in _JSON_TYPES)
+    ordered = sorted(members, key=lambda member: _is_in_json(_value(member)))
     by_form: dict[str, Any] = {}
     for member in ordered:
         with suppress(PydanticSerializationError, ValueError):

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import inspect
 import keyword
+import math
 import re
 import types
 import typing
@@ -17,7 +18,9 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, 
 from urllib.parse import unquote
 from uuid import UUID
 
+from toolwire.definition.texts.default_text import default_text
 from toolwire.definition.words import flatten_schema, limit_references, resolve
+from toolwire.vocabulary.values import plain_value
 
 _NODES_LIMIT = 5_000
 """Maximum number of schema nodes that are visited. The text about a larger schema is cut anyway."""
@@ -237,9 +240,18 @@ def _union_text(options: Sequence[str]) -> str:
 
 def _literal(values: Sequence[Any]) -> str:
     plain = [value.value if isinstance(value, Enum) else value for value in values]
-    if len(plain) > LITERAL_LIMIT or any(_is_long(value) for value in plain):
-        return _union_text(["None" if value is None else type(value).__name__ for value in plain])
-    return f"Literal[{', '.join(repr(value) for value in plain)}]"
+    is_short = len(plain) <= LITERAL_LIMIT and not any(_is_long(value) for value in plain)
+    written = [_value_text(value) for value in plain] if is_short else [""]
+    if all(written):
+        return f"Literal[{', '.join(written)}]"
+    return _union_text(["None" if value is None else type(value).__name__ for value in plain])
+
+
+def _value_text(value: Any) -> str:
+    """Returns a value as Python source. Infinity is a text, as models write it; an object without a form is empty."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(plain_value(value))
+    return "" if default_text(value) == "..." else repr(value)
 
 
 _LONG = 200

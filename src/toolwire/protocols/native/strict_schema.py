@@ -8,6 +8,7 @@ left unchanged and is not strict.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -29,6 +30,15 @@ LEVEL_LIMIT = 10
 ENUM_LIMIT = 1_000
 """Maximum number of enum values in one schema."""
 
+LONG_ENUM = 250
+"""Number of text values in one enum above which their length is limited to `LONG_ENUM_CHARACTERS`."""
+
+LONG_ENUM_CHARACTERS = 15_000
+"""Maximum number of characters of all values of a long enum."""
+
+TEXT_LIMIT = 120_000
+"""Maximum number of characters of all names of properties and definitions, enum values and const values together."""
+
 _TAKEN = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
     | {"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
@@ -41,7 +51,12 @@ _LEFT_OUT = frozenset(
 )
 _COMBINING = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if")
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
-_LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
+_IRREGULAR = re.compile(r"(?:[^\\]|^)(?:\\\\)*(?:\(\?(?!:)|\\[1-9k])")
+"""Look-around, back-references, and groups with names or flags. A grammar has none of them."""
+_KINDS: Mapping[type, str] = {
+    **{str: "string", bool: "boolean", int: "integer", float: "number"},
+    **{type(None): "null", dict: "object", list: "array"},
+}
 
 
 def strict_problems(tool: Any) -> tuple[str, ...]:
@@ -71,11 +86,12 @@ def _problems(root: dict[str, Any]) -> Iterator[str]:
     if root.get("type") != "object" or not root.keys().isdisjoint(_COMBINING):
         yield "the parameters are not a plain object"
         return
-    properties = enums = 0
+    properties = enums = characters = 0
     for node, place, level in _nodes(root):
         yield from (f"{_at(place)}{text}" for text in _node_problems(node, is_root=not place))
         properties += len(node.get("properties") or {})
         enums += len(node.get("enum") or [])
+        characters += _counted_characters(node)
         if level > LEVEL_LIMIT:
             yield f"{_at(place)}nested deeper than {LEVEL_LIMIT} levels"
             return
@@ -83,6 +99,17 @@ def _problems(root: dict[str, Any]) -> Iterator[str]:
         yield f"{properties:,} properties, and {PROPERTY_LIMIT:,} are allowed"
     if enums > ENUM_LIMIT:
         yield f"{enums:,} values of enumerations, and {ENUM_LIMIT:,} are allowed"
+    if characters > TEXT_LIMIT:
+        yield f"{characters:,} characters of names and allowed values, and {TEXT_LIMIT:,} are allowed"
+
+
+def _counted_characters(node: dict[str, Any]) -> int:
+    names = [*cast("dict[str, Any]", node.get("properties") or {}), *cast("dict[str, Any]", node.get("$defs") or {})]
+    return sum(map(len, names)) + sum(len(str(value)) for value in _allowed_values(node))
+
+
+def _allowed_values(node: dict[str, Any]) -> list[Any]:
+    return cast("list[Any]", node.get("enum") or []) + ([node["const"]] if "const" in node else [])
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], int]]:
@@ -122,8 +149,14 @@ def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
     unknown = [name for name in node.get("required", []) if name not in node.get("properties", {})]
     if unknown:
         yield f"{', '.join(map(repr, unknown[:8]))} is required, and no property"
-    if any(mark in str(node.get("pattern", "")) for mark in _LOOKAROUND):
-        yield "the pattern looks ahead or behind, which strict mode cannot"
+    if _IRREGULAR.search(str(node.get("pattern", ""))):
+        yield "the pattern looks around, refers back or has a group with a name or flags, which strict mode cannot"
+    values = _allowed_values(node)
+    if any(isinstance(value, dict | list) for value in values):
+        yield "an object or a list is an allowed value, and strict mode takes single ones alone"
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) > LONG_ENUM and sum(map(len, texts)) > LONG_ENUM_CHARACTERS:
+        yield f"more than {LONG_ENUM} allowed values with more than {LONG_ENUM_CHARACTERS:,} characters"
 
 
 def _open_object(node: dict[str, Any], *, is_root: bool) -> str:
@@ -140,6 +173,9 @@ def _strict(schema: Any) -> Any:
     node = {key: value for key, value in node.items() if key not in _LEFT_OUT}
     if node.get("format") not in _FORMATS:
         node.pop("format", None)
+    if (values := _allowed_values(node)) and "type" not in node:
+        named = list(dict.fromkeys(_KINDS[cast("Any", type(value))] for value in values))
+        node["type"] = named[0] if len(named) == 1 else named
     kinds = node.get("type")
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         required = set(cast("list[str]", node.get("required", [])))
