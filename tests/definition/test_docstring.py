@@ -285,3 +285,20 @@ def test_a_docstring_that_begins_with_its_parameters_keeps_their_descriptions(te
     docs = read_docstring(text)
     described = {name: " ".join(words.split()) for name, words in docs.parameters.items()}
     assert (docs.description, described) == ("", {"x": "The x", "y": "The y in two lines"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Finds.\n\nARGS:\n    query: the words\n    limit: how many\n",
+        "Finds.\n\nargs:\n    query: the words\n    limit: how many\n",
+        "Finds.\n\nparameters\n----------\nquery\n    the words\nlimit\n    how many\n",
+        "Finds.\n\nArgs:\n    1. query: the words\n    2) limit: how many\n",
+        "Finds.\n\nArgs:\n    query -- the words\n    limit - how many\n",
+        "Finds.\n\n:Param query: the words\n:PARAM limit: how many\n",
+        "Finds.\r\n\r\nArgs:\r\n    query: the words\r\n    limit: how many\r\n",
+    ],
+)
+def test_headings_and_items_in_other_spellings_are_read(text: str) -> None:
+    found = read_docstring(text, names={"query", "limit"})
+    assert found == Docs(description="Finds.", parameters={"query": "the words", "limit": "how many"})

@@ -272,8 +272,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             {"type": "object", "properties": {"a": {"$ref": "#/required"}}, "required": ["a"]},
-            "tool 's': the schema's reference '#/required' leads to a list, which is not a schema: "
-            "write '#/$defs/NAME'",
+            (
+                "tool 's': the schema's reference '#/required' leads to a list, which is not a schema: "
+                "write '#/$defs/NAME'"
+            ),
         ),
         (
             {"type": "object", "properties": {"a": {"const": float("nan")}}},

@@ -21,6 +21,7 @@ def check_openai(schema: dict[str, Any]) -> None:
     for node in nodes(schema):
         if "array" in kinds(node):
             assert isinstance(node.get("items"), dict), "array schema missing items"
+        assert node.get("enum") != [], "enum is too short"
 
 
 def check_anthropic(schema: dict[str, Any]) -> None:
@@ -31,9 +32,14 @@ def check_anthropic(schema: dict[str, Any]) -> None:
 
 
 def check_gemini(schema: dict[str, Any]) -> None:
-    """Refuses as Gemini does: arrays without items, and required names that are no property."""
+    """Refuses as Gemini does: arrays without items, required names that are no property, and enums of other values."""
     _check_dialect(schema)
+    assert "definitions" not in schema, "reference to undefined schema"
     for node in nodes(schema):
+        for value in node.get("enum", ["a"]):
+            assert isinstance(value, str | int | float), "enum: only strings and numbers"
+            assert not isinstance(value, bool), "enum: only strings and numbers"
+            assert value != "", "enum: cannot be empty"
         if "array" in kinds(node):
             assert isinstance(node.get("items"), dict), "items: missing field"
         for name in node.get("required", []):

@@ -156,6 +156,19 @@ def test_a_strict_tool_of_a_root_reference_can_be_called() -> None:
     assert (parameters["properties"], parameters["required"]) == ({"a": TEXT}, ["a"])
 
 
+@pytest.mark.parametrize("name", CHECKS)
+def test_definitions_of_older_drafts_stand_where_providers_look(name: str) -> None:
+    schema = {
+        **properties(a={"$ref": "#/definitions/A"}),
+        "required": ["a"],
+        "definitions": {"A": properties(b={"$ref": "#/definitions/B", "minLength": 1}), "B": {"enum": []}},
+    }
+    found = declared_tool(name, ToolSpec.from_jsonschema(name="t", description="D.", input_schema=schema))[1]
+    assert found["properties"]["a"] == {"$ref": "#/$defs/A"}
+    assert found["$defs"]["B"] == {"description": "No value is allowed."}
+    CHECKS[name](found)
+
+
 def test_a_reference_to_a_renamed_property_leads_to_its_schema() -> None:
     _, parameters = declared("anthropic", TAKEN["a reference to a renamed property"])
     assert parameters["properties"] == {"a_space_b": TEXT, "c": {"$ref": "#/$defs/target_0"}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from toolwire import ToolCall, ToolResult
+from toolwire import ToolCall, ToolResult, ToolSpec
 from toolwire.protocols import get
 from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.streaming import CallEnded, CallStarted, TextDelta
@@ -185,3 +185,41 @@ def test_a_stream_gives_each_call_whole() -> None:
         {"text": "So"}, *pieces[1]["candidates"][0]["content"]["parts"][1:], {"functionCall": {"name": "now"}}
     )
     assert stream.reply() == GEMINI.parse(whole, [add])
+
+
+@pytest.mark.parametrize(
+    ("given", "newer", "older"),
+    [
+        (
+            {"enum": ["a", None], "description": "Which"},
+            {"description": "Which", "anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]},
+            {"description": "Which", "type": "string", "enum": ["a"], "nullable": True},
+        ),
+        (
+            {"type": "string", "enum": ["", "a"]},
+            {"type": "string", "description": 'Must be one of "", "a".'},
+            {"type": "string", "description": 'Must be one of "", "a".'},
+        ),
+        (
+            {"const": True},
+            {"type": "boolean", "description": "Must be true."},
+            {"type": "boolean", "description": "Must be true."},
+        ),
+        (
+            {"type": "integer", "enum": [1, 2]},
+            {"type": "integer", "enum": [1, 2]},
+            {"type": "integer", "description": "Must be one of 1, 2."},
+        ),
+    ],
+)
+def test_allowed_values_that_the_api_refuses_are_told_in_words(given: Any, newer: Any, older: Any) -> None:
+    tool = ToolSpec.from_jsonschema(
+        name="t", description="", input_schema={"type": "object", "properties": {"a": given}}
+    )
+    found = [
+        GEMINI.describe([tool])[0]["function_declarations"][0]["parameters_json_schema"]["properties"]["a"],
+        Gemini(schema_field="parameters").describe([tool])[0]["function_declarations"][0]["parameters"]["properties"][
+            "a"
+        ],
+    ]
+    assert found == [newer, older]

@@ -108,16 +108,46 @@ def test_a_recursive_schema_stays_strict() -> None:
         ({}, "any value is allowed"),
         ({"type": "array"}, "an array of anything is allowed"),
         ({"type": "string", "minLength": 2}, "'minLength' cannot be expressed"),
-        ({"type": "string", "pattern": "(?=a)"}, "the pattern looks ahead"),
+        ({"type": "string", "pattern": "(?=a)"}, "the pattern looks around"),
         ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "'uniqueItems' cannot be expressed"),
         ({"allOf": [{"type": "string"}], "type": "string"}, "'allOf' cannot be expressed"),
         ({"oneOf": [{"type": "string"}], "type": "string"}, "'oneOf' cannot be expressed"),
+        ({"type": "string", "pattern": r"(a)\1"}, "the pattern looks around"),
+        ({"type": "string", "pattern": "(?i)a"}, "the pattern looks around"),
+        ({"enum": [f"{n:0100}" for n in range(251)]}, "more than 250 allowed values with more than 15,000 characters"),
+        ({"const": {"a": 1}}, "an object or a list is an allowed value"),
     ],
 )
 def test_constraints_beyond_strict_mode_are_reported_with_their_place(property_: dict[str, Any], problem: str) -> None:
     tool = known_by({"type": "object", "properties": {"p": property_}, "required": ["p"]})
     (found,) = strict_problems(tool)
     assert found.startswith(f"p: {problem}")
+
+
+def test_all_names_and_values_together_have_a_limit() -> None:
+    schema = {"type": "object", "properties": {f"{n:0100}": {"type": "string"} for n in range(1_201)}}
+    assert strict_problems(known_by(schema)) == (
+        "120,100 characters of names and allowed values, and 120,000 are allowed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"enum": ["a", "b"]}, "string"),
+        ({"const": 3}, "integer"),
+        ({"enum": ["a", 1.5, None]}, ["string", "number", "null"]),
+    ],
+)
+def test_allowed_values_have_a_type(given: dict[str, Any], kind: Any) -> None:
+    schema = {"type": "object", "properties": {"p": given}, "required": ["p"]}
+    assert strict_schema(known_by(schema))["properties"]["p"] == {**given, "type": kind}
+
+
+def test_annotations_of_others_are_left_out() -> None:
+    schema = {"type": "object", "properties": {"p": {"type": "string", "x-order": 1}}, "required": ["p"]}
+    assert strict_problems(known_by(schema)) == ()
+    assert strict_schema(known_by(schema))["properties"] == {"p": {"type": "string"}}
 
 
 def test_a_schema_that_nests_too_deep_is_not_strict() -> None:

@@ -57,7 +57,7 @@ def read_docstring(text: str | None, *, parse: bool = True, names: Collection[st
 
     `names` are the parameters of the function: a text for any other name stays in the description. None accepts all.
     """
-    cleaned = encodable_text(inspect.cleandoc(text)) if text else ""
+    cleaned = encodable_text(inspect.cleandoc(text.replace("\r\n", "\n"))) if text else ""
     if not cleaned:
         return Docs()
     if not parse:

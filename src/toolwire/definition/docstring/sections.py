@@ -67,8 +67,8 @@ _WORDS: dict[EntryKind, str] = {
     "raises": "Raises|Exceptions|Except|异常|抛出|引发|抛出异常|例外|異常",
     "example": "Example|Examples|示例|例子|例|范例|用法示例|使用示例|範例",
 }
-_HEADINGS: dict[str, EntryKind] = {word: kind for kind, words in _WORDS.items() for word in words.split("|")}
-_HEADING = re.compile(rf"({'|'.join(sorted(_HEADINGS, key=len, reverse=True))})[ \t]*[:：][ \t]*")
+_HEADINGS: dict[str, EntryKind] = {word.casefold(): kind for kind, words in _WORDS.items() for word in words.split("|")}
+_HEADING = re.compile(rf"({'|'.join(sorted(_HEADINGS, key=len, reverse=True))})[ \t]*[:：][ \t]*", re.IGNORECASE)
 _TITLE = re.compile(r"(\S.*?)[ \t]*[:：]?[ \t]*")
 _UNDERLINE = re.compile(r"(-{3,}|={3,})[ \t]*")
 
@@ -89,7 +89,7 @@ def _numpy_section(lines: Sequence[str], start: int) -> tuple[int, Section | Pro
     while end < len(lines) and not _is_underlined(lines, end) and not _google_heading(lines, end):
         end += 1
     title = _TITLE.fullmatch(lines[start])
-    kind = _HEADINGS.get(title[1]) if title else None
+    kind = _HEADINGS.get(title[1].casefold()) if title else None
     heading = tuple(lines[start : start + 2])
     if kind is None:
         return end, Prose(lines=tuple(lines[start:end]))
@@ -111,7 +111,7 @@ def _google_heading(lines: Sequence[str], place: int) -> str:
     """Returns the heading of a Google section that begins here; else an empty text."""
     found = _HEADING.fullmatch(lines[place])
     following = next((line for line in lines[place + 1 :] if line), "")
-    return found[1] if found and following[:1].isspace() else ""
+    return found[1].casefold() if found and following[:1].isspace() else ""
 
 
 def _google_section(lines: Sequence[str], start: int) -> tuple[int, Section] | None:
@@ -133,8 +133,8 @@ def _google_section(lines: Sequence[str], start: int) -> tuple[int, Section] | N
 
 _NAME = r"[*`'\"\\]*[^\W\d][\w.]*[*`'\"]*"
 _NAMES = rf"{_NAME}(?:[ \t]*[,/，、][ \t]*{_NAME})*"
-_BULLET = r"(?:[-*+•][ \t]+)?"
-_SEPARATOR = r"(?:[ \t]*[:：]|[ \t]+[-–—](?=[ \t]))"
+_BULLET = r"(?:(?:[-*+•]|\d{1,2}[.)])[ \t]+)?"
+_SEPARATOR = r"(?:[ \t]*[:：]|[ \t]+(?:-{1,2}|[–—])(?=[ \t]))"
 _NESTED = r"[^()（）]*(?:[(（][^()（）]*[)）][^()（）]*)*"
 _GOOGLE_ITEM = re.compile(
     rf"{_BULLET}(?P<names>{_NAMES})(?:[ \t]*[(（\[](?P<type>{_NESTED})[)）\]])?[*`]*{_SEPARATOR}(?P<text>.*)"
@@ -232,7 +232,7 @@ def _numpy_returns(body: Sequence[str]) -> DocEntry:
     return DocEntry(kind="returns", lines=tuple(body), text=text)
 
 
-_FIELD = re.compile(r"[:@](?P<word>[a-z]+)(?:[ \t]+(?P<subject>[^:\n]*?))?[ \t]*:(?:[ \t](?P<text>.*)|)")
+_FIELD = re.compile(r"[:@](?P<word>[A-Za-z]+)(?:[ \t]+(?P<subject>[^:\n]*?))?[ \t]*:(?:[ \t](?P<text>.*)|)")
 _FIELD_WORDS: dict[EntryKind, str] = {
     "parameter": "param parameter arg argument key keyword kwarg attribute var ivar cvar",
     "type": "type kwtype vartype",
@@ -249,7 +249,7 @@ def _read_field(lines: Sequence[str], start: int) -> tuple[int, Section] | None:
     A line without indentation continues the text, except after an empty line.
     """
     head = _FIELD.fullmatch(lines[start])
-    kind = _FIELDS.get(head["word"]) if head else None
+    kind = _FIELDS.get(head["word"].lower()) if head else None
     if head is None or kind is None:
         return None
     end = start + 1

@@ -14,6 +14,8 @@ _BOOLEAN = ("additionalProperties", "unevaluatedItems", "unevaluatedProperties")
 _DEFINITION = re.compile(r"#|#/(?:\$defs|definitions)/[^/]+")
 """A reference that stays right wherever the parts of its schema go."""
 
+_OLDER = "#/definitions/"
+
 _VALUES = frozenset({"default", "const", "example", "examples"})
 """Keywords whose value is data, so that null is a value."""
 
@@ -72,6 +74,25 @@ def write_in_current_draft(node: dict[str, Any]) -> dict[str, Any]:
 
 def _as_object(schema: Any) -> Any:
     return {} if schema is True else {"not": {}} if schema is False else schema
+
+
+def move_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema with its `definitions`, as older drafts have them, under `$defs`.
+
+    It stays as it is if a name is in both.
+    """
+    older, current = schema.get("definitions"), cast("dict[str, Any]", schema.get("$defs", {}))
+    if not isinstance(older, dict) or cast("dict[str, Any]", older).keys() & current.keys():
+        return schema
+
+    def redirect_node(node: dict[str, Any]) -> dict[str, Any]:
+        reference = node.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith(_OLDER):
+            return node
+        return {**node, "$ref": f"#/$defs/{reference.removeprefix(_OLDER)}"}
+
+    others = {key: value for key, value in schema.items() if key != "definitions"}
+    return cast("dict[str, Any]", map_schemas({**others, "$defs": {**older, **current}}, redirect_node))
 
 
 def move_targets(schema: dict[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from toolwire.definition.derived import input_schema_of, once_per_schema
 from toolwire.definition.hostile.schema_walk import map_schemas
-from toolwire.definition.json_schema.current_draft import move_targets, write_in_current_draft
+from toolwire.definition.json_schema.current_draft import move_definitions, move_targets, write_in_current_draft
 from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
@@ -31,7 +32,7 @@ def schema_for_providers(tool: Tool) -> dict[str, Any]:
     root or to a definition.
     """
     schema = input_schema_of(tool)
-    root = _write_out_root(schema)
+    root = _write_out_root(move_definitions(schema))
     found = cast("dict[str, Any]", map_schemas(move_targets(root), _for_providers))
     return schema if found == schema else found
 
@@ -56,6 +57,23 @@ def add_to_description(head: dict[str, Any], words: str) -> dict[str, Any]:
     if not words:
         return head
     return {**head, "description": "\n\n".join(filter(None, [head.get("description", ""), words]))}
+
+
+def type_of_values(values: Iterable[Any]) -> str | list[str]:
+    """Returns the `type` of a schema that allows these values."""
+    named = list(dict.fromkeys(_TYPES[cast("Any", type(value))] for value in values))
+    return named[0] if len(named) == 1 else named
+
+
+_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    dict: "object",
+    list: "array",
+}
 
 
 def _in_words(combining: dict[str, Any]) -> str:
@@ -84,6 +102,9 @@ def _for_providers(node: dict[str, Any]) -> dict[str, Any]:
     for name in [name for name in names if not _is_common(name)]:
         told["patternProperties"] = {key: inner for key, inner in names.items() if _is_common(key)}
         told = add_to_description(told, f"Names that match {name} have a schema of their own.")
+    if told.get("enum") == []:
+        del told["enum"]
+        told = add_to_description(told, "No value is allowed.")
     if isinstance(pattern := told.get("pattern"), str) and not _is_common(pattern):
         del told["pattern"]
         told = add_to_description(told, f"Must match the pattern {pattern}")

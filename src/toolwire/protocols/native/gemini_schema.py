@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_schema
 from toolwire.definition.hostile.schema_walk import map_schemas, schemas_in
 from toolwire.definition.tool import Tool
+from toolwire.protocols.native.declared_schema import SAID_LIMIT, add_to_description, type_of_values
 from toolwire.protocols.native.provider_schema import inline_references, isolate_references, properties_named
 
 _KEPT = frozenset(
@@ -54,13 +56,39 @@ def _in_this_form(node: dict[str, Any]) -> dict[str, Any]:
     required = cast("Any", node.get("required"))
     properties = cast("dict[str, Any]", node.get("properties", {}))
     unlisted: dict[str, Any] = {name: {} for name in required or () if name not in properties}
-    return _without_const({**node, "properties": {**properties, **unlisted}} if unlisted else node)
+    listed = {**node, "properties": {**properties, **unlisted}} if unlisted else node
+    return _with_enum_of(listed, (str, int, float))
 
 
 def _without_const(node: dict[str, Any]) -> dict[str, Any]:
     if "const" not in node:
         return node
     return {**{key: value for key, value in node.items() if key != "const"}, "enum": [node["const"]]}
+
+
+def _with_enum_of(schema: dict[str, Any], kinds: tuple[type, ...]) -> dict[str, Any]:
+    """Returns a schema whose `enum` has only values of these types, and no empty text: the API refuses others.
+
+    A null beside such values has a schema of its own. The description tells any other enum.
+    """
+    node = _without_const(schema)
+    values = cast("list[Any]", node.get("enum") or [])
+    if all(_is_of(value, kinds) for value in values):
+        return node
+    rest = {key: value for key, value in node.items() if key != "enum"}
+    others = [value for value in values if value is not None]
+    if others and "anyOf" not in rest and all(_is_of(value, kinds) for value in others):
+        words = {key: rest[key] for key in ("title", "description", "default") if key in rest}
+        inner = {key: value for key, value in rest.items() if key not in words and key != "type"}
+        return {**words, "anyOf": [{**inner, "type": type_of_values(others), "enum": others}, {"type": "null"}]}
+    written = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
+    written = written if len(written) <= SAID_LIMIT else f"{written[:SAID_LIMIT]}… ({len(values):,} in all)"
+    told = add_to_description(rest, f"Must be {'one of ' if len(values) > 1 else ''}{written}.")
+    return told if "type" in told else {**told, "type": type_of_values(values)}
+
+
+def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool) and value != ""
 
 
 def _find_required_cycles(schema: dict[str, Any]) -> Iterator[str]:
@@ -75,7 +103,8 @@ def _find_required_cycles(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
-    node = _without_const(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
+    given = _without_const(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
+    node = _with_enum_of(given, (str,))
     told = {key: value for key, value in node.items() if key in _KEPT and key not in ("type", "enum", "format")}
     told.update(_convert_type(node))
     options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
@@ -94,7 +123,7 @@ def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
         told["required"] = [name for name in told["required"] if name in told.get("properties", {})]
     if told.get("type") == "array" or "items" in node:
         told["items"] = _older(node.get("items", {}), dropped)
-    dropped.update(_unsaid(node))
+    dropped.update(_unsaid(given))
     return told
 
 

@@ -18,7 +18,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.hostile.schema_walk import with_inner
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import limit_references, path_text, resolve
-from toolwire.protocols.native.declared_schema import schema_for_providers
+from toolwire.protocols.native.declared_schema import schema_for_providers, type_of_values
 from toolwire.protocols.native.provider_schema import isolate_references
 
 PROPERTY_LIMIT = 5_000
@@ -53,10 +53,6 @@ _COMBINING = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if")
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _IRREGULAR = re.compile(r"(?:[^\\]|^)(?:\\\\)*(?:\(\?(?!:)|\\[1-9k])")
 """Look-around, back-references, and groups with names or flags. A grammar has none of them."""
-_KINDS: Mapping[type, str] = {
-    **{str: "string", bool: "boolean", int: "integer", float: "number"},
-    **{type(None): "null", dict: "object", list: "array"},
-}
 
 
 def strict_problems(tool: Any) -> tuple[str, ...]:
@@ -133,7 +129,7 @@ def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ..
 
 
 def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
-    unknown = sorted(node.keys() - _TAKEN - _LEFT_OUT)
+    unknown = sorted(key for key in node.keys() - _TAKEN - _LEFT_OUT if not key.startswith("x-"))
     if unknown:
         yield f"{', '.join(map(repr, unknown))} cannot be expressed in strict mode"
     if not node.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
@@ -170,12 +166,11 @@ def _strict(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     node = with_inner(cast("dict[str, Any]", schema), _strict)
-    node = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+    node = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
     if node.get("format") not in _FORMATS:
         node.pop("format", None)
     if (values := _allowed_values(node)) and "type" not in node:
-        named = list(dict.fromkeys(_KINDS[cast("Any", type(value))] for value in values))
-        node["type"] = named[0] if len(named) == 1 else named
+        node["type"] = type_of_values(values)
     kinds = node.get("type")
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         required = set(cast("list[str]", node.get("required", [])))
