@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import math
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fastmcp.tools import Tool as FastmcpTool
@@ -96,3 +99,91 @@ def test_the_file_tools_are_importable_and_registered_with_their_service(name: s
     [schema] = toolkit.get_json_schemas()
     assert schema["function"]["name"] == name
     assert "service" not in schema["function"]["parameters"]["properties"]
+
+
+class Shop:
+    @functools.cached_property
+    def stock(self) -> int:
+        return 1
+
+    @property
+    def name(self) -> str:
+        return "a"
+
+    @classmethod
+    def sell(cls) -> None: ...
+
+    half = functools.partialmethod(sell)
+
+
+async def ask() -> None: ...
+
+
+async def tell() -> AsyncIterator[int]:
+    yield 1
+
+
+CALLED = "cannot be a tool. It was made by a call: register the function itself, without calling it"
+A_VALUE = "cannot be a tool. It has a value and takes no call: register a function that returns it"
+IN_A_BODY = "cannot be a tool. It stands in the body of a class: register the method of the class or of an instance"
+SEVERAL = "cannot be a tool. It holds several values: register each of them"
+NOT_TAKEN = "its functools.partial gives arguments that the function does not take: give those that it has"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: (find(word) for word in "ab"), f"a generator '<genexpr>' {CALLED}"),
+        (tell, f"an async_generator 'tell' {CALLED}"),
+        (lambda: Shop.stock, f"a cached_property {A_VALUE}"),
+        (lambda: Shop.name, f"a property {A_VALUE}"),
+        (lambda: vars(Shop)["sell"], f"a classmethod 'sell' {IN_A_BODY}"),
+        (lambda: vars(Shop)["half"], f"a partialmethod {IN_A_BODY}"),
+        (lambda: math, f"a module 'math' {SEVERAL}"),
+        (lambda: [find], f"a list {SEVERAL}"),
+        (lambda: functools.partial(cast("Any", find), size=3), f"tool 'find': {NOT_TAKEN}"),
+        (lambda: functools.partial(cast("Any", find), "a", 1, 2), f"tool 'find': {NOT_TAKEN}"),
+        (
+            lambda: str.upper,
+            (
+                "tool 'upper' is a method of the class str and has no object to work on: wrap it in a function with "
+                "annotated parameters"
+            ),
+        ),
+    ],
+)
+def test_a_value_near_a_function_is_refused_with_what_to_write(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        ToolRegistry().register(make())
+    assert str(caught.value) == message
+
+
+def test_a_coroutine_is_refused_with_what_to_write() -> None:
+    coroutine = ask()
+    with pytest.raises(DefinitionError) as caught:
+        ToolRegistry().register(cast("Any", coroutine))
+    coroutine.close()
+    assert str(caught.value) == f"a coroutine 'ask' {CALLED}"
+
+
+class Remote:
+    """A client that answers to every name, such as that of a remote server."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self.asked = asked
+
+    def __getattr__(self, name: str) -> Remote:
+        self.asked.append(name)
+        return Remote(self.asked)
+
+    def __call__(self, query: str) -> str:
+        """Searches."""
+        raise AssertionError("it was called")
+
+
+def test_a_client_that_answers_to_every_name_is_not_called_at_its_definition() -> None:
+    with pytest.raises(DefinitionError) as caught:
+        ToolRegistry().register(Remote([]))
+    assert str(caught.value) == (
+        "tool 'Remote' has no signature that Python can read: wrap it in a function with annotated parameters"
+    )

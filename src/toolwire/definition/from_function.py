@@ -107,9 +107,8 @@ def tool_of(value: Any) -> Tool:
     """
     if isinstance(value, Tool):
         return value
-    own = getattr(value, "__tool__", None)
-    if own is not None and not isinstance(value, type):
-        return own()
+    if hasattr(cast("type[Any]", type(value)), "__tool__"):
+        return value.__tool__()
     if callable(value):
         return from_function(value)
     raise DefinitionError(f"{value!r} is not a tool: give a function, a ToolSpec or a BaseTool")
@@ -130,7 +129,7 @@ class FunctionShape:
 
         `leave_out` are the kinds of parameters that no call gives.
         """
-        if hasattr(function, NEEDS_SCHEMA):
+        if NEEDS_SCHEMA in getattr(function, "__dict__", {}):
             raise RegistrationError(
                 f"{name!r} cannot be registered without its schema: make_subagent_tool gave both; "
                 "write toolkit.register_tool_function(function, **register_kwargs)"
@@ -259,7 +258,8 @@ def name_of(function: Any) -> str:
         raise DefinitionError(f"{function!r} cannot be called: give a function")
     while isinstance(function, functools.partial):
         function = cast("Any", function.func)
-    name: str = getattr(function, "__name__", None) or type(function).__name__
+    given = getattr(function, "__name__", None)
+    name: str = given if given and isinstance(given, str) else type(function).__name__
     if name == "<lambda>":
         raise DefinitionError("a lambda has no name: give name='...', or write it with def")
     return name

@@ -87,7 +87,12 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     _refuse_uncallable(function, label)
     try:
         signature = inspect_signature(function)
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # `__signature__` may be a property of the author's
+        if isinstance(function, functools.partial) and _has_signature(function.func):
+            raise DefinitionError(
+                f"{label}: its functools.partial gives arguments that the function does not take: give those that it "
+                "has"
+            ) from error
         raise DefinitionError(
             f"{label} has no signature that Python can read: wrap it in a function with annotated parameters"
         ) from error
@@ -108,6 +113,14 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
     )
 
 
+def _has_signature(function: Callable[..., Any]) -> bool:
+    try:
+        inspect_signature(function)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
     """Refuses callables whose signature lacks their own object, or that take no arguments by name."""
     owner = _unbound_from(function)
@@ -117,6 +130,11 @@ def _refuse_uncallable(function: Callable[..., Any], label: str) -> None:
             f"{label} is a method of the class {owner} and has no object to work on: register it on an instance, "
             f"{instance} = {owner}(...) and {instance}.{function.__name__}; or mark it with @reg_toolspec and "
             "register the instance; or make it a staticmethod"
+        )
+    if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
+        raise DefinitionError(
+            f"{label} is a method of the class {function.__objclass__.__name__} and has no object to work on: wrap it "
+            "in a function with annotated parameters"
         )
     is_dispatch = isinstance(function, types.FunctionType) and all(
         hasattr(function, name) for name in ("dispatch", "registry", "register")

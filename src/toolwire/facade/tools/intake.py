@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from types import FunctionType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, ModuleType
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry, Middleware
@@ -74,17 +75,41 @@ def entries_of(
 def _handles(thing: object, name: str | None, prefix: str | None) -> list[tuple[object, Tool]]:
     if isinstance(thing, type):
         return [_make_instance(thing)]
-    if hasattr(thing, "__tool__"):
+    # On the class: a client that answers to every name would be asked for its tool.
+    if hasattr(type(thing), "__tool__"):
         return [(thing, tool_of(thing))]
     if callable(thing):
         return [(thing, from_function(cast("Callable[..., Any]", thing), name=name))]
     marked = find_marked_methods(type(thing))
     if not marked:
+        _refuse_near_function(thing)
         raise DefinitionError(
             f"{thing!r:.80} cannot be a tool: register a function, a ToolSpec, a BaseTool, or an instance whose tools "
             f"are marked, @reg_toolspec in {type(thing).__name__}, or named, register(instance, methods=['...'])"
         )
     return [_of_method(thing, method, options, prefix) for method, options in marked.items()]
+
+
+_CALLED = "was made by a call: register the function itself, without calling it"
+_VALUE = "has a value and takes no call: register a function that returns it"
+_RAW = "stands in the body of a class: register the method of the class or of an instance"
+_SEVERAL = "holds several values: register each of them"
+_NEAR_FUNCTIONS: tuple[tuple[type, str], ...] = (
+    *((kind, _CALLED) for kind in (CoroutineType, GeneratorType, AsyncGeneratorType)),
+    *((kind, _VALUE) for kind in (property, functools.cached_property)),
+    *((kind, _RAW) for kind in (classmethod, functools.partialmethod)),
+    *((kind, _SEVERAL) for kind in (ModuleType, list, tuple, dict, set)),
+)
+
+
+def _refuse_near_function(thing: object) -> None:
+    """Refuses a value that is often given in place of a function, with what to write instead."""
+    for kind, advice in _NEAR_FUNCTIONS:
+        if isinstance(thing, kind):
+            name = getattr(thing, "__name__", "")
+            called = f" {name!r}" if name else ""
+            article = "an" if kind is AsyncGeneratorType else "a"
+            raise DefinitionError(f"{article} {kind.__name__}{called} cannot be a tool. It {advice}")
 
 
 def _tools_of_methods(thing: object, methods: Iterable[str], prefix: str | None) -> list[tuple[object, Tool]]:
