@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from enum import Enum
+from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import UUID4, BaseModel, ConfigDict, Field
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import ArgumentProblem, Invalid
@@ -93,7 +95,13 @@ LONG_TEXT = f"'it' must be an array of string, not '{'x' * 37}...{'x' * 38}'"
         (int | None, "x", "'it' must be an integer or null, not 'x'."),
         (int | list[str], "x", "'it' must be an integer or an array of string, not 'x'."),
         (dt.datetime, "soon", "'it' must be a string (date and time in ISO 8601), not 'soon'."),
-        (Decimal, "x", "'it' must be a number or a string, not 'x'."),
+        (
+            Decimal,
+            "x",
+            "'it' must be a number or a string, not 'x': input should be a valid decimal.",
+        ),
+        (UUID4, str(UUID(int=5)), f"'it' must be a string, not '{UUID(int=5)}': UUID version 4 expected."),
+        (IPv4Address, "x", "'it' must be a string, not 'x': input is not a valid IPv4 address."),
         (tuple[int, str], 3, "'it' must be an array of [integer, string], not 3."),
         (Annotated[int, Field(ge=1, le=5)], 0, "'it' must be an integer (at least 1, at most 5), not 0."),
         (Annotated[str, Field(pattern="^a+$")], "b", "'it' must be a string (matching ^a+$), not 'b'."),

@@ -213,12 +213,29 @@ def _problem(
         message = f"{path!r} has a key that does not fit: {_lower_first_letter(error['msg'])}."
         return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
-    return invalid_problem(place.path, describe_one_value(place.node, schema), given, _detail(error))
+    wanted = describe_one_value(place.node, schema)
+    return invalid_problem(place.path, wanted, given, _detail(error, is_of_type=_is_of_type(given, wanted)))
 
 
-def _detail(error: GivenError) -> str:
+_WORDS: Mapping[type, tuple[str, ...]] = {
+    str: ("a string",),
+    int: ("an integer", "a number"),
+    float: ("a number",),
+    list: ("an array",),
+    dict: ("an object",),
+}
+
+
+def _is_of_type(given: Any, wanted: str) -> bool:
+    """True if the value is what these words say, as any text is "a string". They do not say then what is wrong."""
+    words = _WORDS.get(cast("Any", type(given)), ())
+    return any(option in words for option in wanted.split(" or "))
+
+
+def _detail(error: GivenError, *, is_of_type: bool) -> str:
     kind = error["type"]
-    if kind in _SAID_BY_THE_SCHEMA or kind.endswith(("_type", "_parsing", "_parsing_size")):
+    is_said = kind in _SAID_BY_THE_SCHEMA or kind.endswith(("_type", "_parsing", "_parsing_size"))
+    if is_said and not is_of_type:
         return ""
     text = error["msg"]
     for prefix in ("Value error, ", "Assertion failed, "):
@@ -227,7 +244,7 @@ def _detail(error: GivenError) -> str:
 
 
 def _lower_first_letter(text: str) -> str:
-    return text[:1].lower() + text[1:] if text.startswith("Input should") else text
+    return text[:1].lower() + text[1:] if text.startswith("Input ") else text
 
 
 def _locate_error(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[str, Any]) -> _Place | None:
