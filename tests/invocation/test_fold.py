@@ -362,10 +362,10 @@ def test_output_before_a_failure_is_cut_like_any_result(world: World, is_async: 
     assert result.text == f"{cut}\nValueError: half way\n{HINT}"
 
 
-def test_blocks_of_a_failing_result_that_are_none_are_left_out(world: World) -> None:
+def test_what_is_no_block_of_a_failing_result_is_shown(world: World) -> None:
     bad: Any = [{"typ": "text"}]
     world.add(lambda: ToolResult(False, error="no", content=bad), name="tool")
-    assert world.call("tool").text == f"no\n{HINT}"
+    assert world.call("tool").text == f'{{"typ": "text"}}\nno\n{HINT}'
 
 
 # -- time, threads, closing -----------------------------------------------------------------------------------------

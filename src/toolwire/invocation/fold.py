@@ -22,11 +22,13 @@ from toolwire.vocabulary.blocks import (
     is_blocks,
     is_plain_text,
     own,
+    text_of,
 )
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted, Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.failures import REPEATABLE, stop_facts
+from toolwire.vocabulary.given_blocks import is_mcp_content, is_mcp_result, read_blocks
 from toolwire.vocabulary.model_text import show
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
@@ -128,7 +130,7 @@ class CallOutput:
             return (Part(progress=value),)
         self._last = None
         if isinstance(value, ToolResponse):
-            value = replace(value, content=[own(block) for block in value.content])
+            value = replace(value, content=list(read_blocks(value.content)))
             if value.is_cumulative:
                 self._parts.clear()
             if value.stream and value.is_last:
@@ -235,7 +237,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
             value.data,
             None if value.error is None else _shorten_message(value.error),
             value.metadata if type(value) is ToolResult else {**value.metadata, **_own_fields(value)},
-            content=value.blocks,
+            content=value.blocks if all(map(is_block, value.blocks)) else read_blocks(value.blocks),
             failure=value.failure,
             call=call,
         )
@@ -249,7 +251,21 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
         )
     if is_block(value):
         return ToolResult(True, value, content=(value,), call=call)
+    if is_mcp_content(value):
+        blocks = read_blocks(value)
+        return ToolResult(True, data_of(blocks), content=blocks, call=call)
+    if is_mcp_result(value):
+        return _of_mcp_result(call, value)
     return ToolResult(True, value, content=value if is_blocks(value) else (), call=call)
+
+
+def _of_mcp_result(call: ToolCall, value: Any) -> ToolResult:
+    """Returns the result of a function that was written for an MCP server. Two releases of the SDK spell its fields."""
+    given: dict[str, Any] = value.model_dump(by_alias=True)
+    blocks, structured = read_blocks(value.content), given.get("structuredContent")
+    if given.get("isError"):
+        return ToolResult.failed("tool_error", text_of(blocks) or f"{call.name!r} failed.", call=call)
+    return ToolResult(True, data_of(blocks) if structured is None else structured, content=blocks, call=call)
 
 
 def _own_fields(value: ToolResult) -> dict[str, Any]:
@@ -351,7 +367,7 @@ def _shorten_message(message: str) -> str:
 
 
 def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:
-    blocks = tuple(own(block) for block in response.content)
+    blocks = read_blocks(response.content)
     return ToolResult(True, data_of(blocks), None, response.metadata, content=blocks, call=call)
 
 

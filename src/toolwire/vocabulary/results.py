@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -69,7 +69,7 @@ class ToolResult:
         _set_error(self, error)
         _set_metadata(self, {} if metadata is None else metadata)
         _set_failure(self, failure)
-        _set_blocks(self, content if type(content) is tuple else tuple(content))
+        _set_blocks(self, content if type(content) is tuple else _as_blocks(content))
         _set_call(self, call)
 
     def __post_init__(self) -> None:
@@ -194,6 +194,12 @@ class ToolResult:
 
 
 _set_success, _set_data, _set_error, _set_metadata, _set_failure, _set_blocks, _set_call = setters_of(ToolResult)
+
+
+def _as_blocks(content: Any) -> tuple[Any, ...]:
+    """Returns the blocks. A text or one block alone is one of them."""
+    is_one = isinstance(content, str | Mapping)
+    return (cast("Any", content),) if is_one else tuple(cast("Iterable[Any]", content))
 
 
 def result_html(result: ToolResult) -> str:
