@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from toolwire import Session, ToolRegistry, ToolSpec, protocols
 
@@ -112,3 +112,12 @@ def test_no_text_for_a_model_has_the_address_of_an_object() -> None:
         return Shared.LOCK
 
     assert "def find() -> lock:" in Session([find]).system_prompt
+
+
+def test_the_asterisks_of_a_secret_are_no_default() -> None:
+    def find(key: SecretStr = SecretStr("k")) -> str:  # noqa: B008
+        """Finds."""
+        return key.get_secret_value()
+
+    assert "default" not in ToolSpec.from_function(find).params["key"]
+    assert "*" not in Session([find]).system_prompt.partition("def find(")[2].partition(")")[0]

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pytest
-from pydantic import AnyUrl, BaseModel, SecretStr
+from pydantic import AnyUrl, BaseModel
 
 from toolwire import ToolRegistry, ToolResponse
 from toolwire.definition.unreadable_returns import UnreadableReturn, unreadable_return
@@ -79,7 +79,7 @@ def test_a_part_that_no_model_can_read_is_named(returns: Any, found: UnreadableR
         *(None, Any, object, T, int, str, bytes, list, dict[str, int], tuple[int, ...], set[str], Row, Model, Leaf),
         *(Base, Abstract, Shape, range, deque[int], map, np.ndarray, np.int64, Iterator[int], AsyncIterator[str]),
         *(ToolResult, ToolResponse, TextBlock, list[TextBlock], int | None, Future[int], Callable[[], int]),
-        *(AnyUrl, IPv4Address, list[IPv4Network], Fraction, SecretStr),
+        *(AnyUrl, IPv4Address, list[IPv4Network], Fraction),
     ],
 )
 def test_a_type_that_can_be_read_or_says_little_is_not_named(returns: Any) -> None:

@@ -187,3 +187,9 @@ def test_a_client_that_answers_to_every_name_is_not_called_at_its_definition() -
     assert str(caught.value) == (
         "tool 'Remote' has no signature that Python can read: wrap it in a function with annotated parameters"
     )
+
+
+def test_a_server_whose_name_is_no_text_is_told_so() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        toolwire.ToolServer(cast("Any", "shop"), cast("Any", ToolRegistry()))
+    assert str(caught.value) == "ToolServer: name is a ToolRegistry and not a text: write ToolServer(tools, 'name')"

@@ -341,6 +341,9 @@ def _no_limits(_: Caller) -> None:
 
 
 def _require_name(name: str) -> str:
+    if not isinstance(cast("object", name), str):
+        kind = type(name).__name__
+        raise ConfigurationError(f"ToolServer: name is a {kind} and not a text: write ToolServer(tools, 'name')")
     if not name.strip():
         raise ConfigurationError("ToolServer(name=''): write the name that clients show")
     return name

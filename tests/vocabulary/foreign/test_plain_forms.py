@@ -97,7 +97,6 @@ class Struct:
 
 class Server(pydantic.BaseModel):
     url: pydantic.HttpUrl
-    key: pydantic.SecretStr
 
 
 class Period:
@@ -179,10 +178,7 @@ class Arrow:
         (pydantic.PostgresDsn("postgres://h/d"), "postgres://h/d"),
         (pydantic.NameEmail("Ann", "ann@a.example"), "Ann <ann@a.example>"),
         (httpx.URL("https://a.example/b"), "https://a.example/b"),
-        (
-            Server.model_validate({"url": "https://a.example", "key": "k1"}),
-            {"url": "https://a.example/", "key": "*" * 10},
-        ),
+        (Server.model_validate({"url": "https://a.eu"}), {"url": "https://a.eu/"}),
         (Fraction(1, 3), "1/3"),
         (ZoneInfo("Europe/Oslo"), "Europe/Oslo"),
         (datetime.UTC, "UTC"),
@@ -233,6 +229,7 @@ def test_a_program_receives_the_same_form(value: Any, form: Any) -> None:
         (Frame(Labels("a", "a"), [[1, 2]]), "a Frame with two columns of one name"),
         (Series([1, 2], index=Labels("x", "x")), "a Series whose index has a label twice"),
         (object(), "a value of type object"),
+        (pydantic.SecretStr("k"), "a value of type SecretStr"),
         (map(str, [1]), "a value of type map"),
     ],
 )

@@ -33,6 +33,9 @@ class ToolJsonSchema(GenerateJsonSchema):
     def default_schema(self, schema: Any) -> JsonSchemaValue:
         """Keeps a default that pydantic cannot write, such as a number of numpy. The tool tells it as text."""
         found = super().default_schema(schema)
+        if hasattr(cast("type[Any]", type(schema.get("default"))), "get_secret_value"):
+            # pydantic writes asterisks, and a model would give them as the secret.
+            return {key: value for key, value in found.items() if key != "default"}
         if "default" in schema and ("default" not in found or _holds_no_number(schema["default"])):
             found = {**found, "default": schema["default"]}
         return found

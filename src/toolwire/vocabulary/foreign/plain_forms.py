@@ -29,10 +29,10 @@ _ITERATORS = ("builtins", "itertools")
 _TEXTS = frozenset(
     {"ipaddress._IPAddressBase", "fractions.Fraction", "datetime.tzinfo", "collections.UserString"}
     | {"pydantic._BaseUrl", "pydantic._BaseMultiHostUrl", "pydantic_core.Url", "pydantic_core.MultiHostUrl"}
-    | {"pydantic.NameEmail", "pydantic._SecretBase", "pandas.Period", "pandas.Interval"}
+    | {"pydantic.NameEmail", "pandas.Period", "pandas.Interval"}
     | {"yarl.URL", "httpx.URL", "starlette.URL"}
 )
-"""Classes, by their package, whose values are read as `str` writes them. pydantic writes a secret as asterisks."""
+"""Classes, by their package, whose values are read as `str` writes them."""
 _FIELD_NAMES: tuple[tuple[str, Callable[[Any], list[str]]], ...] = (
     ("__attrs_attrs__", lambda fields: [field.name for field in fields]),
     ("__struct_fields__", list),
