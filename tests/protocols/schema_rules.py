@@ -22,6 +22,8 @@ def check_openai(schema: dict[str, Any]) -> None:
         if "array" in kinds(node):
             assert isinstance(node.get("items"), dict), "array schema missing items"
         assert node.get("enum") != [], "enum is too short"
+        texts = [json.dumps(value, sort_keys=True) for value in node.get("enum", [])]
+        assert len(texts) == len(set(texts)), "enum has non-unique elements"
 
 
 def check_anthropic(schema: dict[str, Any]) -> None:

@@ -169,6 +169,18 @@ def test_definitions_of_older_drafts_stand_where_providers_look(name: str) -> No
     CHECKS[name](found)
 
 
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_value_that_is_allowed_twice_is_declared_once(name: str) -> None:
+    found = declared(name, {**properties(a={"enum": ["a", "b", "a"]}), "required": ["a"]})[1]
+    assert found["properties"]["a"]["enum"] == ["a", "b"]
+
+
+def test_required_in_a_property_is_a_name_of_its_object() -> None:
+    given = {**properties(a={**TEXT, "required": True}, b={**TEXT, "required": False}), "required": ["c", "c"]}
+    tool = ToolSpec.from_mcp({"name": "t", "description": "D.", "inputSchema": given})
+    assert tool.__tool__().input_schema == {**properties(a=TEXT, b=TEXT), "required": ["c", "a"]}
+
+
 def test_a_reference_to_a_renamed_property_leads_to_its_schema() -> None:
     _, parameters = declared("anthropic", TAKEN["a reference to a renamed property"])
     assert parameters["properties"] == {"a_space_b": TEXT, "c": {"$ref": "#/$defs/target_0"}}

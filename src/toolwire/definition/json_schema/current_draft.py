@@ -23,10 +23,11 @@ _VALUES = frozenset({"default", "const", "example", "examples"})
 def read_outside_forms(schema: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema in a form that can be checked, where its writer's meaning is plain.
 
-    A keyword that is null, as Go writes an empty list, is left out. A root of the one type object in a list has that
-    type. Words of older drafts are rewritten unless the schema names such a draft.
+    A keyword that is null, as Go writes an empty list, is left out. `"required": true` in a property, as older drafts
+    have it, and a name that is required twice, become one name in the list of its object. A root of the one type object
+    in a list has that type. Words of older drafts are rewritten unless the schema names such a draft.
     """
-    found = cast("dict[str, Any]", map_schemas(schema, _without_nulls))
+    found = cast("dict[str, Any]", map_schemas(map_schemas(schema, _without_nulls), _with_required_names))
     kinds = found.get("type")
     if isinstance(kinds, list) and "object" in kinds and set(cast("list[Any]", kinds)) <= {"object", "null"}:
         found["type"] = "object"
@@ -37,6 +38,26 @@ def read_outside_forms(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(node: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in node.items() if value is not None or key in _VALUES}
+
+
+def _with_required_names(node: dict[str, Any]) -> dict[str, Any]:
+    properties, listed = node.get("properties"), node.get("required", [])
+    flags: dict[str, bool] = {}
+    if isinstance(properties, dict):
+        given = cast("dict[str, Any]", properties)
+        flags = {
+            name: inner["required"]
+            for name, inner in given.items()
+            if isinstance(inner, dict) and isinstance(cast("dict[str, Any]", inner).get("required"), bool)
+        }
+        if flags:
+            kept = {name: {key: value for key, value in given[name].items() if key != "required"} for name in flags}
+            node = {**node, "properties": {**given, **kept}}
+    names = cast("list[Any]", listed) if isinstance(listed, list) else []
+    wanted = [*names, *(name for name, is_required in flags.items() if is_required)]
+    if not wanted or not all(isinstance(name, str) for name in wanted):
+        return node
+    return {**node, "required": list(dict.fromkeys(wanted))}
 
 
 def _has_older_words(schema: dict[str, Any]) -> bool:

@@ -102,6 +102,8 @@ def _for_providers(node: dict[str, Any]) -> dict[str, Any]:
     for name in [name for name in names if not _is_common(name)]:
         told["patternProperties"] = {key: inner for key, inner in names.items() if _is_common(key)}
         told = add_to_description(told, f"Names that match {name} have a schema of their own.")
+    if isinstance(values := told.get("enum"), list):
+        told["enum"] = list({_json_text(value): value for value in cast("list[Any]", values)}.values())
     if told.get("enum") == []:
         del told["enum"]
         told = add_to_description(told, "No value is allowed.")
@@ -109,6 +111,12 @@ def _for_providers(node: dict[str, Any]) -> dict[str, Any]:
         del told["pattern"]
         told = add_to_description(told, f"Must match the pattern {pattern}")
     return told
+
+
+def _json_text(value: Any) -> str:
+    """Returns the text of a JSON value, the same for 1 and 1.0, which are equal there."""
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return json.dumps(whole, sort_keys=True)
 
 
 def _is_common(pattern: str) -> bool:
