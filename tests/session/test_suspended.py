@@ -3,6 +3,7 @@ run only once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -182,3 +183,28 @@ async def test_a_run_that_is_not_there_is_refused(store: RunStore) -> None:
     with pytest.raises(DecisionRefused) as refused:
         await Till().session(store).resume("r_1")
     assert refused.value.code == "unknown_run"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (True, "decisions=True: give a list of decisions"),
+        (Decision(verdict="approve"), "decisions=Decision(verdict='approve'"),
+        ({"request_id": "a_1", "verdict": "approve"}, "decisions are a list, also if there is one: write [decision]"),
+    ],
+)
+async def test_decisions_that_are_no_list_are_refused_with_what_to_write(
+    store: RunStore, given: Any, said: str
+) -> None:
+    till = Till()
+    turn = await till.session(store).turn(calls(PAY))
+    with pytest.raises(DecisionRefused, match=re.escape(said)) as caught:
+        await till.session(store).resume(turn.run_id, given)
+    assert (caught.value.code, till.paid) == ("malformed", [])
+
+
+async def test_a_turn_in_place_of_its_run_is_an_error_that_says_what_to_give(store: RunStore) -> None:
+    session = Till().session(store)
+    given: Any = await session.turn(calls(PAY))
+    with pytest.raises(ConfigurationError, match=r"give the id of a run, or turn\.suspended"):
+        await session.resume(given)

@@ -23,7 +23,7 @@ from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.renderings.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.sandbox.admission import Overloaded
-from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.limits import Limits, require_limits
 from toolwire.sandbox.program import (
     PARKED,
     Answer,
@@ -170,7 +170,7 @@ class CodeExecution:
         keeps_variables: bool = False,
     ) -> None:
         self._runner = runner
-        self.limits = limits
+        self.limits = require_limits(limits)
         self.modules = require_modules(modules)
         self.keeps_variables = keeps_variables
         """True if models read that a program has the variables of earlier ones."""

@@ -61,7 +61,7 @@ class BuiltInTools(RegistryBase):
         if runner is not None:
             own = require_runner(runner)
             parts.change(lambda scope: replace(scope, runner=own))
-        bounds = limits or Limits.within(_seconds(timeout))
+        bounds = Limits.within(_seconds(timeout)) if limits is None else limits
         entry = programs_entry(
             lambda: parts.scope,
             bounds,

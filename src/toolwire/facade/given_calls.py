@@ -32,11 +32,33 @@ _OPENS = frozenset({"{", "[", "`"})
 def host_call(
     name: str, arguments: Mapping[str, Any] | None, tools: Catalogue | Selection, *, is_guessed: bool = False
 ) -> ToolCall:
-    """Returns a call that a host makes by name. `is_guessed` is as in `fit_arguments`."""
+    """Returns a call that a host makes by name. `is_guessed` is as in `fit_arguments`.
+
+    Raises:
+        ConfigurationError: The name is not text, or the arguments are not a mapping.
+    """
+    check_given(name, arguments)
     entry = tools.find(name)
     if arguments and entry is not None:
         arguments = fit_arguments(arguments, entry.tool, is_guessed=is_guessed)
     return ToolCall(name, arguments, id=new_id("r"))
+
+
+def check_given(name: object, arguments: object) -> None:
+    """Accepts the name and the arguments of a call.
+
+    Raises:
+        ConfigurationError: The name is not text, or the arguments are not a mapping, such as a provider's JSON text.
+    """
+    if not isinstance(name, str):
+        raise ConfigurationError(f"a call of {name!r:.80}: give the name of the tool as text")
+    if arguments is None or isinstance(arguments, Mapping):
+        return
+    decode = ". A text of JSON is decoded by json.loads(...)" if isinstance(arguments, str | bytes) else ""
+    raise ConfigurationError(
+        f"a call of {name!r:.80} with {arguments!r:.80}: give a mapping of names to values, such as {{'city': 'Oslo'}}"
+        f"{decode}"
+    )
 
 
 def explain_in(scope: Scope, entry: Entry, arguments: Mapping[str, Any] | None) -> Explanation:
@@ -61,7 +83,11 @@ def fit_arguments(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool 
 
     `is_guessed` says that they may come from a text that was read without the tool: a number is then also taken for a
     text and a text for a number, where the tool takes nothing else. The repairs are logged.
+
+    Raises:
+        ConfigurationError: The arguments are not a mapping.
     """
+    check_given(tool.name, arguments)
     given, problems = _fit_and_report(arguments, tool, is_guessed=is_guessed)
     for problem in problems:
         _LOG.info("%s: %s: %s", tool.name, problem.place, problem.message)

@@ -291,6 +291,9 @@ class ToolRegistry(Settings, OldRegistryNames):
 
         Blocks. Never raises for a missing, wrong, denied or failing call: the result's `failure` says what happened.
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
+
+        Raises:
+            ConfigurationError: `name` is not text, or `arguments` are not a mapping, such as a provider's JSON text.
         """
         parts = self._parts
         call = host_call(name, arguments, parts.scope.tools)

@@ -12,7 +12,7 @@ calls in the text of a native reply. `tool_names.py` maps tool names to names th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from toolwire.protocols.base import CallingProtocol, check_option
 from toolwire.protocols.native.anthropic import Anthropic
@@ -61,7 +61,7 @@ def get(name: str, *, tag: CallTag | None = None) -> CallingProtocol:
     Raises:
         ConfigurationError: No protocol has this name or this tag.
     """
-    found = _PROTOCOLS.get(name)
+    found = _PROTOCOLS.get(name) if isinstance(cast("object", name), str) else None
     if found is None:
         raise ConfigurationError(f"there is no protocol {name!r}: write one of {', '.join(map(repr, _PROTOCOLS))}")
     if tag is None:

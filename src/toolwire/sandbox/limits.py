@@ -58,3 +58,14 @@ class Limits:
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise ConfigurationError(f"Limits({field.name}={value!r}): give a number above 0")
+
+
+def require_limits(limits: object) -> Limits:
+    """Returns the limits.
+
+    Raises:
+        ConfigurationError: They are another value, such as a number or a dict.
+    """
+    if isinstance(limits, Limits):
+        return limits
+    raise ConfigurationError(f"limits={limits!r:.80}: write limits=Limits(deadline_s=30)")

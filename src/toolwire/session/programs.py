@@ -17,7 +17,7 @@ from toolwire.facade.driving import call_blocking
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol, Language
 from toolwire.runtime.identity import new_id
-from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.limits import Limits, require_limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.sandbox.runner import RunnerChoice
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
@@ -72,7 +72,8 @@ def with_programs(
     Raises:
         ConfigurationError: The choice contradicts the protocol or the bounds.
     """
-    limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
+    limits = None if bounds.limits is None else require_limits(bounds.limits)
+    least, modules = bounds.min_isolation, bounds.modules
     given = {"min_isolation": least, "modules": modules, "variables": bounds.variables, "runner": bounds.runner}
     refuse_wrong_programs(programs, protocol, **given)
     runner = None if bounds.runner is None else require_runner(bounds.runner)

@@ -34,9 +34,10 @@ def choose_protocol(protocol: str | CallingProtocol, *, read_text_calls: bool) -
     """Returns the protocol by its name, or the given one.
 
     Raises:
-        ConfigurationError: No protocol has this name, or a text protocol is to read the calls in a text.
+        ConfigurationError: No protocol has this name, it is another value, or a text protocol is to read the calls in a
+            text.
     """
-    found = get(protocol) if isinstance(protocol, str) else protocol
+    found = cast("CallingProtocol", protocol) if hasattr(protocol, "parse") else get(cast("str", protocol))
     if not read_text_calls:
         return found
     if isinstance(found, NativeProtocol):

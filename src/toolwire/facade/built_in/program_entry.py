@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
 from toolwire.catalogue.catalogue import Catalogue
@@ -200,14 +200,17 @@ def run_program(
     """Runs a program that may call these tools, and returns how it ended. Rules apply only to the calls that it makes.
 
     Raises:
+        ConfigurationError: an argument has another type.
         SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         Overloaded: too many programs are running already.
     """
+    if not isinstance(cast("object", code), str):
+        raise ConfigurationError(f"run_program({code!r:.80}): give the source text of a program")
     if runner is not None:
         scope = replace(scope, runner=require_runner(runner))
     execution = CodeExecution(
         lambda: program_runner(scope),
-        limits=limits or Limits(),
+        limits=Limits() if limits is None else limits,
         source_checks=source_checks,
         min_isolation=min_isolation,
         modules=modules,

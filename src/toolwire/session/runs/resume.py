@@ -331,7 +331,10 @@ class Runs:
         Raises:
             DecisionRefused: The run is unknown or belongs to another principal, or the text was changed or describes an
                 earlier revision.
+            ConfigurationError: `run` has another type.
         """
+        if not isinstance(cast("object", run), str | SuspendedRun):
+            raise ConfigurationError(f"resume({run!r:.80}): give the id of a run, or turn.suspended")
         if isinstance(run, SuspendedRun) or not run.lstrip().startswith("{"):
             run_id = run.run_id if isinstance(run, SuspendedRun) else run
             if self.store.run(run_id).caller.principal != self._scope().caller.principal:

@@ -102,6 +102,8 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
     """
     if isinstance(given, str | bytes):
         given = cast("Mapping[str, Any] | Sequence[Any]", read_json(given, kinds=(dict, list)))
+    if isinstance(given, Mapping) and "verdict" in given:
+        _raise_refusal("malformed", "decisions are a list, also if there is one: write [decision]")
     document: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": "decisions", "items": list(given)}
     if "v" in document:
         _check_version(document)
@@ -124,6 +126,8 @@ def decisions_of(run_id: str, given: GivenDecisions) -> list[Decision]:
         if read.run_id not in ("", run_id):
             raise DecisionRefused("unknown_run", f"the decisions are for run {read.run_id!r}, not {run_id!r}")
         return list(read.items)
+    if not isinstance(cast("object", given), Iterable):
+        _raise_refusal("malformed", f"decisions={given!r:.80}: give a list of decisions")
     items = list(given)
     plain = [item for item in items if not isinstance(item, Decision)]
     rest = iter(read_decisions(plain).items if plain else ())
