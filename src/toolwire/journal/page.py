@@ -81,6 +81,35 @@ def check_moment(name: str, moment: object, *, is_needed: bool = False) -> None:
     )
 
 
+def check_text(place: str, name: str, given: object, example: str, *, is_needed: bool = False) -> None:
+    """Accepts text, and None unless it is needed. `example` is code for such a text.
+
+    Raises:
+        ConfigurationError: It is another value, such as an object in place of its id. No entry would match it.
+    """
+    if isinstance(given, str) or (given is None and not is_needed):
+        return
+    raise ConfigurationError(f"{place}({name}={given!r:.80}): write text, such as {name}={example}")
+
+
+def check_run_id(place: str, given: object, *, is_needed: bool = True) -> None:
+    """Accepts the id of a run, and None unless it is needed.
+
+    Raises:
+        ConfigurationError: It is another value.
+    """
+    check_text(place, "run_id", given, "turn.run_id", is_needed=is_needed)
+
+
+def check_request_id(place: str, given: object) -> None:
+    """Accepts the id of a request.
+
+    Raises:
+        ConfigurationError: It is another value.
+    """
+    check_text(place, "request_id", given, "request.id", is_needed=True)
+
+
 def page_of(found: list[T], limit: int | None) -> tuple[list[T], bool]:
     """Returns at most `limit` of the entries, and True if there are more. Read one more entry than the limit."""
     return (found, False) if limit is None else (found[:limit], len(found) > limit)

@@ -19,6 +19,7 @@ from toolwire.journal.ledger.approvals import RunStop, stop_run
 from toolwire.journal.ledger.reopen import reopen_run
 from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.ledger.store_database import Database
+from toolwire.journal.page import check_request_id, check_run_id
 from toolwire.journal.queueing import wake_decided
 from toolwire.journal.reading.selecting import check_caller, check_type
 from toolwire.journal.retention import Retention, check_retention
@@ -211,8 +212,9 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
         Raises:
             DecisionRefused: `unknown_request`, `already_decided` (see its `decided`), `expired`, `approval_mismatch`,
                 `not_permitted` or `invalid_edit`.
-            ConfigurationError: `decision` is not a `Decision`.
+            ConfigurationError: `decision` is not a `Decision`, or `request_id` is not text.
         """
+        check_request_id("decide", request_id)
         check_type("decide", decision, Decision, "request_id, Decision(verdict='approve')")
         database = self._database
         queue = self._queue
@@ -241,8 +243,9 @@ class Store(StoreLog, StoreReading, StoreGrowth, StoreQueue, Conversations):
 
         Raises:
             DecisionRefused: `unknown_run`, `run_ended`, or `bad_mac` if its record was changed in the database.
-            ConfigurationError: `by` or `reason` has another type.
+            ConfigurationError: `run_id`, `by` or `reason` has another type.
         """
+        check_run_id("stop", run_id)
         author = decider_of(by, "stop")
         if not isinstance(cast("object", reason), str):
             raise ConfigurationError(f"stop(reason={reason!r:.80}): write text, reason='...'")

@@ -23,7 +23,7 @@ from toolwire.journal.log.heads import last_rows
 from toolwire.journal.log.rows import ROWS_LISTED, LogFilter, LogPage, LogRow
 from toolwire.journal.log.stats import CallStats, StatsBy, stats
 from toolwire.journal.log.text_search import TRIGRAM
-from toolwire.journal.page import check_limit, check_moment
+from toolwire.journal.page import check_limit, check_moment, check_run_id
 from toolwire.journal.reading.selecting import check_type
 from toolwire.journal.twins import async_twin
 from toolwire.vocabulary.errors import ConfigurationError
@@ -93,7 +93,12 @@ class StoreLog(ABC):
         return database
 
     def log_tree(self, run_id: str) -> list[LogRow]:
-        """Returns the rows of a run and of all calls that its programs made, by time."""
+        """Returns the rows of a run and of all calls that its programs made, by time.
+
+        Raises:
+            ConfigurationError: `run_id` is not text.
+        """
+        check_run_id("log_tree", run_id)
         return self._ready().read(lambda connection: log_rows.tree(connection, run_id), is_one_state=True)
 
     alog_tree = async_twin(log_tree)

@@ -21,7 +21,7 @@ from toolwire.journal.ledger.reopen import look_at_suspended
 from toolwire.journal.ledger.store_database import Database
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.page import check_limit
+from toolwire.journal.page import check_limit, check_run_id
 from toolwire.journal.queueing import park_stuck, requeue_run
 from toolwire.journal.rates import lock_name, take_place, write_nothing
 from toolwire.journal.reading.run_list import list_ready
@@ -189,8 +189,9 @@ class StoreQueue(ABC):
 
         Raises:
             DecisionRefused: `unknown_run`, or `run_ended`.
-            ConfigurationError: `by` has another type.
+            ConfigurationError: `run_id` or `by` has another type.
         """
+        check_run_id("requeue", run_id)
         author, database, queue = decider_of(by, "requeue"), self._database, self._queue
 
         def job(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from toolwire.journal.kept_reply import reply_of
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import read_form, read_run
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.page import Page, check_limit, check_moment
+from toolwire.journal.page import Page, check_limit, check_moment, check_request_id, check_run_id, check_text
 from toolwire.journal.reading.call_list import list_calls
 from toolwire.journal.reading.request_list import count_waiting, list_pending, list_requests
 from toolwire.journal.reading.run_list import RunFilter, list_runs, read_run_info
@@ -79,6 +79,8 @@ class StoreReading(ABC):
         check_choice("runs", "status", status, get_args(RunStatus))
         check_flag("runs", "is_held", is_held)
         check_caller("runs", caller)
+        check_text("runs", "agent", agent, "'support'")
+        check_text("runs", "tool", tool, "'pay'")
         name = None if conversation is None else check_name(conversation)
         wanted = RunFilter(
             status=status,
@@ -104,8 +106,10 @@ class StoreReading(ABC):
         """Returns one run.
 
         Raises:
+            ConfigurationError: `run_id` is not text.
             DecisionRefused: `unknown_run`, or `bad_mac` if its record was changed in the database.
         """
+        check_run_id("run", run_id)
         database = self._database
         return database.read(lambda connection: read_run_info(connection, database.sealer, run_id, database.clock()))
 
@@ -118,8 +122,10 @@ class StoreReading(ABC):
         text as the model wrote it, or the provider's message.
 
         Raises:
+            ConfigurationError: `run_id` is not text.
             DecisionRefused: `unknown_run`, or `bad_mac` if its record was changed in the database.
         """
+        check_run_id("reply", run_id)
         database = self._database
 
         def read(connection: Connection) -> bytes | None:
@@ -142,11 +148,14 @@ class StoreReading(ABC):
         None: all. `parent` selects the calls that this call made, and with an empty text those of the model.
 
         Raises:
-            ConfigurationError: `limit` is not a whole number from 1, or `after` is not the cursor of a page of calls.
+            ConfigurationError: `limit` is not a whole number from 1, `after` is not the cursor of a page of calls, or
+                `run_id` or `parent` is not text.
             DecisionRefused: `unknown_run`, or `bad_mac` if a record was changed in the database.
         """
         if limit is not None:
             check_limit(limit)
+        check_run_id("calls", run_id)
+        check_text("calls", "parent", parent, "call.id")
         database = self._database
         return database.read(
             lambda connection: list_calls(
@@ -177,9 +186,11 @@ class StoreReading(ABC):
 
         Raises:
             ConfigurationError: `limit` is not a whole number from 1, `after` is not the cursor of a page of requests,
-                or `caller` is not a `Caller`.
+                `caller` is not a `Caller`, or `run_id` or `tool` is not text.
         """
+        check_run_id("pending", run_id, is_needed=False)
         check_caller("pending", caller)
+        check_text("pending", "tool", tool, "'pay'")
         database, count = self._database, _request_limit(run_id, limit)
         return database.read(
             lambda connection: list_pending(
@@ -218,9 +229,10 @@ class StoreReading(ABC):
         number of requests. None: 100, or all if a run is given.
 
         Raises:
-            ConfigurationError: The state is unknown, `limit` is not a whole number from 1, or `after` is not the cursor
-                of a page of requests.
+            ConfigurationError: The state is unknown, `limit` is not a whole number from 1, `after` is not the cursor
+                of a page of requests, or `run_id` is not text.
         """
+        check_run_id("requests", run_id, is_needed=False)
         check_choice("requests", "state", state, get_args(RequestState))
         database, count = self._database, _request_limit(run_id, limit)
         return database.read(
@@ -236,8 +248,10 @@ class StoreReading(ABC):
         """Returns a request, with the decision that counts if it has one.
 
         Raises:
+            ConfigurationError: `request_id` is not text.
             DecisionRefused: `unknown_request`, or `bad_mac` if its record was changed in the database.
         """
+        check_request_id("request", request_id)
         database = self._database
         found = database.read(
             lambda connection: approvals.request_and_decision(connection, database.sealer, request_id)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolwire import ConfigurationError, Session
+from toolwire import ConfigurationError, Decision, Session
+from toolwire.journal.log.rows import LogFilter
 from toolwire.journal.store import Store
 
 STATUSES = "queued, running, suspended, parked, finished, stopped, diverged"
@@ -51,3 +52,45 @@ def test_a_store_of_a_session_is_a_store_or_its_url() -> None:
     with pytest.raises(ConfigurationError) as caught:
         Session([], store=given)
     assert str(caught.value) == ("store=5: write store='sqlite:///runs.db', or give what Store.open(url) returns")
+
+
+BY_RUN = ("run", "reply", "calls", "pending", "requests", "log_tree")
+
+
+@pytest.mark.parametrize("name", BY_RUN)
+@pytest.mark.parametrize("given", [{"run_id": "r_1"}, ["r_1"], b"r_1"])
+def test_an_object_in_place_of_the_id_of_a_run_is_refused(store: Store, name: str, given: object) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        getattr(store, name)(given)
+    assert str(caught.value) == f"{name}(run_id={given!r}): write text, such as run_id=turn.run_id"
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda store: store.stop({}, by="ann"), "stop(run_id={}): write text, such as run_id=turn.run_id"),
+        (lambda store: store.requeue({}, by="ann"), "requeue(run_id={}): write text, such as run_id=turn.run_id"),
+        (lambda store: store.request([]), "request(request_id=[]): write text, such as request_id=request.id"),
+        (
+            lambda store: store.decide({}, Decision(verdict="approve")),
+            "decide(request_id={}): write text, such as request_id=request.id",
+        ),
+        (lambda store: store.runs(tool=5), "runs(tool=5): write text, such as tool='pay'"),
+        (lambda store: store.runs(agent=5), "runs(agent=5): write text, such as agent='support'"),
+        (lambda store: store.pending(tool=5), "pending(tool=5): write text, such as tool='pay'"),
+        (lambda store: store.calls("r_1", parent=5), "calls(parent=5): write text, such as parent=call.id"),
+        (lambda _: LogFilter(tool=untyped(5)), "LogFilter(tool=5): write text, such as tool='...'"),
+        (lambda _: LogFilter(text=untyped(5)), "LogFilter(text=5): write text, such as text='...'"),
+    ],
+)
+def test_what_is_not_text_matches_no_entry_and_is_refused(
+    store: Store, read: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(store)
+    assert str(caught.value) == message
+
+
+def untyped(value: object) -> Any:
+    """A value that a type checker would refuse."""
+    return value

@@ -16,7 +16,7 @@ from toolwire.journal.log.chain import WHOSE, column_values
 from toolwire.journal.log.cursor import Cursor, Ends
 from toolwire.journal.log.heads import before_first, chain_of, last_rows
 from toolwire.journal.log.text_search import contains, find_share
-from toolwire.journal.page import Page, check_moment
+from toolwire.journal.page import Page, check_moment, check_text
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.html_display import html_table
 
@@ -90,6 +90,10 @@ class LogPage(Page[LogRow]):
         self.searched = searched
 
 
+_TEXTS = ("run_id", "tool", "status", "conversation", "principal", "agent", "tenant", "parent", "text")
+"""The fields of a filter that are texts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
     """Selects rows of the durable log. A row must match every field that is set; None sets no condition.
@@ -111,7 +115,7 @@ class LogFilter:
             to Z is ignored. See `Store.log` for its cost.
 
     Raises:
-        ConfigurationError: `kind` is none, or a time is no number of seconds.
+        ConfigurationError: `kind` is none, a time is no number of seconds, or another field is not text.
     """
 
     kind: RowKind | None = None
@@ -131,6 +135,8 @@ class LogFilter:
     def __post_init__(self) -> None:
         check_moment("since", self.since)
         check_moment("until", self.until)
+        for name in _TEXTS:
+            check_text("LogFilter", name, getattr(self, name), "'...'")
         if self.kind is not None and self.kind not in get_args(RowKind):
             kinds = ", ".join(map(repr, get_args(RowKind)))
             raise ConfigurationError(f"LogFilter(kind={self.kind!r:.80}): write one of {kinds}")
