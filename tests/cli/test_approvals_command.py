@@ -340,9 +340,19 @@ def test_an_edit_comes_from_a_file_or_from_standard_input(waiting: Waiting, writ
 
 def test_requests_of_one_run_can_be_listed(waiting: Waiting) -> None:
     assert len(json.loads(run_here("approvals", "list", "--run", waiting.run_id, "--json").stdout)) == 2
-    assert run_here("approvals", "list", "--run", "r_0") == Ended(
-        code=0, stdout="", stderr="nothing waits for a person\n"
-    )
+    shortened = run_here("approvals", "list", "--run", waiting.run_id[:8], "--json")
+    assert len(json.loads(shortened.stdout)) == 2
+    unknown = run_here("approvals", "list", "--run", "r_0")
+    assert (unknown.code, unknown.stdout) == (2, "")
+    assert unknown.stderr.startswith("toolwire: there is no run 'r_0' in the store\n")
+
+
+def test_a_list_without_entries_does_not_say_that_nothing_waits_if_a_part_was_asked_for(waiting: Waiting) -> None:
+    part = run_here("approvals", "list", "--tool", "price")
+    assert part == Ended(code=0, stdout="", stderr="no such request waits for a person\n")
+    for waited in waiting.ids:
+        run_here("approvals", "deny", waited)
+    assert run_here("approvals", "list") == Ended(code=0, stdout="", stderr="nothing waits for a person\n")
 
 
 def test_a_list_that_was_cut_says_how_it_goes_on(waiting: Waiting) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from tests.cli.command_line import Ended, command, run_here
 from tests.cli.conftest import Write
+from toolwire import Store
 from toolwire.cli.commands import log_command
 
 Program = Callable[[str], str]
@@ -50,6 +52,16 @@ def test_rows_are_filtered_and_counted_from_the_end() -> None:
     assert rows("--since", "1h") == everything
     assert rows("--since", "2100-01-01") == []
     assert {row["run_id"] for row in rows("--run", everything[0]["run_id"][:6])} == {everything[0]["run_id"]}
+
+
+@pytest.mark.usefixtures("ran")
+def test_the_rows_of_a_run_that_was_forgotten_are_found_by_its_id(store: str) -> None:
+    run_id = rows()[0]["run_id"]
+    before = [row["hash"] for row in rows("--run", run_id)]
+    with Store.open(f"sqlite:///{store}") as opened:
+        assert opened.forget(before=time.time() + 1) == 1
+    assert [row["hash"] for row in rows("--run", run_id)][:-1] == before
+    assert "run forgotten" in run_here("log", "tree", run_id).stdout
 
 
 @pytest.mark.usefixtures("ran")

@@ -104,6 +104,24 @@ def find_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Call
     return found[0].run_id, found[0].protocol, found[0].caller
 
 
+def find_logged_run(store: toolwire.Store, named: str) -> str:
+    """Returns the id of the run with this id, or with an id that begins like this.
+
+    The log keeps the rows of a run that was forgotten: such a run is found by its whole id.
+
+    Raises:
+        Stop: No run matches, or several do.
+    """
+    from toolwire.log import LogFilter
+
+    try:
+        return find_run(store, named)[0]
+    except Stop:
+        if store.log(LogFilter(run_id=named), limit=1):
+            return named
+        raise
+
+
 def _find_exactly(store: toolwire.Store, named: str) -> list[RunInfo]:
     try:
         return [store.run(named)]

@@ -20,7 +20,7 @@ from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import json_or_repr
-from toolwire.cli.stores import StoreOption, open_store, read_pages
+from toolwire.cli.stores import StoreOption, find_run, open_store, read_pages
 from toolwire.cli.typed_arguments import read_pairs, read_value
 
 EPILOG = f"""\b
@@ -70,14 +70,16 @@ def list_requests(
     """Print the requests that wait for a person, oldest first."""
     output: Output = context.obj
     with open_store(store) as opened:
-        requests = opened.pending(run, limit=limit, after=after, tool=tool)
+        run_id = None if run is None else find_run(opened, run)[0]
+        requests = opened.pending(run_id, limit=limit, after=after, tool=tool)
         waiting = opened.waiting().count if requests.more else 0
     if json:
         output.result_json([request_json(request) for request in requests])
     elif requests:
         output.result(request_table(requests, is_terminal=output.is_terminal))
     else:
-        output.say("nothing waits for a person")
+        is_part = any((run, tool, after))
+        output.say("no such request waits for a person" if is_part else "nothing waits for a person")
     if requests.more:
         output.say(f"{len(requests)} of the requests; {waiting} wait in all. The next ones: --after {requests.cursor}")
 

@@ -17,7 +17,7 @@ from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.result_output import json_or_repr
-from toolwire.cli.stores import StoreOption, find_run, open_store
+from toolwire.cli.stores import StoreOption, find_logged_run, open_store
 
 if TYPE_CHECKING:
     from toolwire.log import LogRow
@@ -88,7 +88,7 @@ def show_log(
         known = ", ".join(log_statuses())
         raise Stop(ExitCode.WRONG_USAGE, f"a log has no status {status!r}", hint=f"Write one of {known}.")
     with open_store(store) as opened:
-        run_id = None if run is None else find_run(opened, run)[0]
+        run_id = None if run is None else find_logged_run(opened, run)
         wanted = LogFilter(tool=tool, status=status, principal=principal, agent=agent, run_id=run_id, since=since_s)
         rows = opened.log(wanted, limit=limit, newest_first=True)[::-1]
         _print(rows, output, json=json, is_stream=follow)
@@ -111,7 +111,7 @@ def tree(
     """
     output: Output = context.obj
     with open_store(store) as opened:
-        run_id = find_run(opened, run)[0]
+        run_id = find_logged_run(opened, run)
         rows = opened.log_tree(run_id)
     if json:
         output.result_json([_as_json(row) for row in rows])

@@ -43,7 +43,7 @@ def _runs() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
 def list_runs(
     context: typer.Context,
     status: Annotated[
-        Literal["queued", "running", "suspended", "parked"] | None,
+        Literal["queued", "running", "suspended", "parked", "finished", "stopped", "diverged"] | None,
         typer.Option("--status", help="Runs with this status only."),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Print at most N runs.")] = 100,
