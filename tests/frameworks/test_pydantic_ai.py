@@ -180,10 +180,10 @@ async def test_an_approval_beside_decisions_that_are_none_approves_nothing(given
     assert world.paid == [5]
 
 
-@pytest.mark.parametrize("given", [None, "a_1", [7], [{}]])
+@pytest.mark.parametrize("given", [{"requests": None}, {"requests": "a_1"}, {"requests": [7]}, {"requests": [{}]}, 5])
 async def test_requests_that_are_none_approve_nothing(given: Any, world: World) -> None:
     asked, saved = await ask(world, call("pay", amount=5))
-    wrong = DeferredToolResults(approvals={"call_1": True}, metadata={"call_1": {"requests": given}})
+    wrong = DeferredToolResults(approvals={"call_1": True}, metadata={"call_1": given})
     with pytest.raises(UserError, match=r"write metadata=asked\.metadata"):
         await world.agent([]).run(message_history=saved, deferred_tool_results=wrong)
     assert world.paid == []

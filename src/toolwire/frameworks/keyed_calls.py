@@ -9,12 +9,13 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.facade.store_opening import resolve_store
+from toolwire.journal.conversation_info import check_name
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.rendering import render
 from toolwire.session.runs.wire import decisions_of
@@ -59,13 +60,26 @@ class Sessions:
                 )
         if store is None:
             raise ConfigurationError("store=None: give a store, such as store='sqlite:///runs.db'")
+        # Each conversation has a session, and a generator would give its items to the first one alone.
+        tools, *values = (
+            list(cast("Any", one)) if isinstance(one, Iterator) else one for one in (tools, *options.values())
+        )
+        make = partial(Session, tools, protocol="openai", **dict(zip(options, values, strict=True)))
+        # Wrong tools and options are refused here, and not at the first call of a model.
+        make()
         self.store = resolve_store(store)
-        self._make = partial(Session, tools, protocol="openai", store=self.store, **options)
+        self._make = partial(make, store=self.store)
         self._open, self._lock = OrderedDict[str, Session](), threading.Lock()
 
     def of(self, conversation: str) -> Session:
-        """Returns the session of a conversation. A new one waits for the store."""
-        return self._keep(conversation, self._open.get(conversation) or self._make(conversation=conversation))
+        """Returns the session of a conversation. A new one waits for the store.
+
+        Raises:
+            ConfigurationError: The name is not one of a conversation.
+        """
+        return self._keep(
+            conversation, self._open.get(conversation) or self._make(conversation=check_name(conversation))
+        )
 
     async def wait_for(self, conversation: str) -> Session:
         """Returns the session of a conversation. A new one is made in a thread."""

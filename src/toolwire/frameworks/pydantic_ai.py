@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from toolwire.frameworks.keyed_calls import (
     Sessions,
@@ -118,14 +118,17 @@ class ToolwireToolset(AbstractToolset[Any]):
 
 
 def _decide(
-    store: Store, metadata: Mapping[str, Any], edited: Mapping[str, Any] | None, pending: Sequence[ApprovalRequest]
+    store: Store, metadata: Any, edited: Mapping[str, Any] | None, pending: Sequence[ApprovalRequest]
 ) -> list[Decision]:
     """Returns the decisions of an approval of the framework. Requests that its author has not seen wait on.
 
     Raises:
         DecisionRefused: `decisions` has none.
-        UserError: The call is edited in two ways.
+        UserError: The call is edited in two ways, or the metadata of the call is not what was given out.
     """
+    if not isinstance(metadata, Mapping):
+        raise UserError(f"metadata={{tool_call_id: {metadata!r:.80}}}: write metadata=asked.metadata")
+    metadata = cast("Mapping[str, Any]", metadata)
     if "decisions" not in metadata:
         seen = _find_seen_ids(store, metadata, pending)
         return [_decision(one, edited) for one in pending if one.kind == "approval" and one.id in seen]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -48,6 +49,20 @@ from toolwire.vocabulary.errors import StoreUnavailable
 )
 def test_an_unsuitable_store_location_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"write sqlite:///file\.db or postgresql://user@host/database"):
+        Store.open(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("sqlite://runs.db", "'runs.db' is a host, and SQLite has none: a file stands after three slashes"),
+        ("sqlite:///runs.db?mode=ro", "the URL of an SQLite store has no settings, and 'mode' is one"),
+        ("sqlite:///runs.db?timeout=5", "the URL of an SQLite store has no settings, and 'timeout' is one"),
+        ("sqlite:///x?mode=memory", "a store in memory is lost with its process, and has a URL of its own, memory:"),
+    ],
+)
+def test_what_is_wrong_with_the_url_of_a_file_is_named(url: str, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"{why}: write sqlite:///file.db")):
         Store.open(url)
 
 

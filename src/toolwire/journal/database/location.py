@@ -31,7 +31,7 @@ LEASE_S = 60.0
 """Default seconds without a renewal after which a process on another host is taken for dead."""
 
 LEASE_MIN_S = 5.0
-"""Minimum of `lease_s`. Leases are renewed at a third of it; a renewal that failed is tried again after a second."""
+"""Minimum of `lease_s`. Leases are renewed at a quarter of it; a renewal that failed is tried again after a second."""
 
 LEASE_MAX_S = 3600.0
 """Maximum of `lease_s`: the runs of a dead host wait so long for another."""
@@ -86,10 +86,17 @@ def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1
         return Location(url=read, path=None, shown=shown, prepared=prepared, pool_size=pool_size, lease_s=lease_s)
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
-    if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
+    if read.host:
+        raise ConfigurationError(
+            _advice(f"{read.host!r} is a host, and SQLite has none: a file stands after three slashes")
+        )
+    if read.database in (None, "", ":memory:") or read.query.get("mode") == "memory":
         raise ConfigurationError(
             _advice("a store in memory is lost with its process, and has a URL of its own, memory:")
         )
+    if read.query:
+        name = next(iter(read.query))
+        raise ConfigurationError(_advice(f"the URL of an SQLite store has no settings, and {name!r} is one"))
     path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay, to keep the user's name
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
