@@ -125,7 +125,13 @@ async def rules_are_read_again(policy: Path, process: subprocess.Popen[str], cli
     ("servers", "said"),
     [
         ({"bad": {}}, ["toolwire: no server of {} can be used", "The warnings say why."]),
-        ({}, ["toolwire: {} names no server", "Write one in its table mcpServers."]),
+        (
+            {},
+            [
+                "toolwire: {} names no server that is on",
+                "Write one in its table mcpServers, or enable one that is disabled.",
+            ],
+        ),
     ],
 )
 def test_a_file_without_a_server_to_wait_for_ends_the_command(

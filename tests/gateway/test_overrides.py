@@ -48,6 +48,11 @@ async def test_a_tool_has_the_name_description_and_arguments_of_the_file(registr
         ({"rename": {"shout": "x"}}, "rename.shout", "the MCP server 'raw' has no tool 'shout'"),
         ({"describe": {"shout": "x"}}, "describe.shout", "the MCP server 'raw' has no tool 'shout'"),
         ({"defaults": {"shout": {}}}, "defaults.shout", "the MCP server 'raw' has no tool 'shout'"),
+        (
+            {"defaults": {"say": {"txet": "x"}}},
+            "defaults.say",
+            "the tool 'say' of the MCP server 'raw' has no parameter 'txet'; did you mean 'text'?",
+        ),
         ({"includeTools": ["shout", "say"]}, "includeTools", "the MCP server 'raw' has no tool 'shout'"),
         ({"enabled_tools": ["shout"]}, "enabled_tools", "the MCP server 'raw' has no tool 'shout'"),
         ({"excludeTools": [], "disabledTools": ["x*"]}, "disabledTools", "the MCP server 'raw' has no tool 'x*'"),

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.command_line import run_here
 from tests.gateway.test_config import GONE, written
 from tests.gateway.test_starting import OFFERED, QUICK
-from toolwire import ToolRegistry
+from toolwire import ClientProfiles, ConfigurationError, ToolRegistry
 from toolwire.doctor import diagnose_mcp
 from toolwire.mcp.config import read_servers
 
@@ -119,22 +119,48 @@ def test_the_doctor_tells_each_mistake_once_and_ends_with_one(tmp_path: Path, ca
 @pytest.mark.parametrize(
     ("content", "code", "said"),
     [
-        ({"mcpServers": {}}, 3, "{} names no server\nWrite one in its table mcpServers.\n"),
+        (
+            {"mcpServers": {}},
+            3,
+            "{} names no server that is on\nWrite one in its table mcpServers, or enable one that is disabled.\n",
+        ),
         (
             {"mcpServers": {"a": {**TWO, "disabled": True}}},
             3,
-            "{} names no server\nWrite one in its table mcpServers.\n",
+            "{} names no server that is on\nWrite one in its table mcpServers, or enable one that is disabled.\n",
         ),
         ({"mcpServers": {"a": TWO}, "profiles": {"p": {}}}, 2, "{}: profiles.p: "),
+        # Without profiles, each client would have all tools.
+        ({"mcpServers": {"a": TWO}, "profile": {"p": {}}}, 2, "{}: profile is not known: write profiles\n"),
+        ({"mcpServers": {"a": TWO}, "Auth": {}}, 2, "{}: Auth is not known: write auth\n"),
+        # A text in a file is not the path of another one.
+        ("other.json", 2, "{} has no table of servers: "),
+        ([], 2, "{} has no table of servers: "),
     ],
 )
-def test_the_doctor_refuses_a_file_as_serve_does(content: dict[str, Any], code: int, said: str, tmp_path: Path) -> None:
+def test_the_doctor_refuses_a_file_as_serve_does(content: object, code: int, said: str, tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps(content))
     for command in (["mcp", "doctor"], ["serve", "--store", "none"]):
         ended = run_here(*command, "--config", str(config))
         assert (ended.code, ended.stdout) == (code, "")
         assert ended.stderr.startswith(f"toolwire: {said.format(config)}")
+
+
+def test_the_profiles_of_codex_say_which_model_it_takes_and_are_its_own(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    server = f"[mcp_servers.two]\ncommand = {json.dumps(TWO['command'])}\nargs = {json.dumps(TWO['args'])}\n"
+    config.write_text(f'profile = "deep"\n[profiles.deep]\nmodel = "x"\n{server}')
+    assert len(ClientProfiles(config)) == 0
+    # The control: a table with a token is of clients.
+    config.write_text(f'[profiles.deep]\ntoken = "plain"\ntools = ["x"]\n{server}')
+    with pytest.raises(ConfigurationError, match=r"profiles\.deep\.token: write a variable"):
+        ClientProfiles(config)
+
+
+def test_a_command_of_no_letters_is_missing() -> None:
+    (problem,) = read_servers({"mcpServers": {"a": {"command": ""}}}).problems
+    assert problem.reason == "is missing: a server with stdio needs it"
 
 
 # -- the lines for a client -------------------------------------------------------------------------------------------

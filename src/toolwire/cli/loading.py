@@ -103,7 +103,8 @@ def say_problems(problems: Iterable[McpServerProblem]) -> None:
 
 def names_no_server(config: Path) -> Stop:
     """Returns the error that ends the command because a file has no server that is on."""
-    return Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server", hint="Write one in its table mcpServers.")
+    hint = "Write one in its table mcpServers, or enable one that is disabled."
+    return Stop(ExitCode.UNUSABLE_TOOLS, f"{config} names no server that is on", hint=hint)
 
 
 def add_operations(registry: toolwire.ToolRegistry, document: str, *, client: Any = None) -> None:

@@ -17,6 +17,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.errors import BindingError, ConfigurationError, DefinitionError, RegistrationError
 
 if TYPE_CHECKING:
+    from toolwire.definition.tool import Tool
     from toolwire.mcp.client import MCPClientBase
     from toolwire.mcp.config import Choice
     from toolwire.mcp.pins import Accept, McpPins, Wait
@@ -257,10 +258,24 @@ class Offer:
                 tool.verify()
             except DefinitionError:
                 continue
+            yield from self._unknown_parameters(name, tool, presets)
             try:
                 tool.with_presets(presets).verify()
             except (BindingError, DefinitionError) as error:
                 yield ChoiceFault(choice="presets", tool=name, reason=str(error), kind=BindingError)
+
+    def _unknown_parameters(self, name: str, tool: Tool, presets: Collection[str]) -> Iterator[ChoiceFault]:
+        """Finds presets of parameters that the tool does not list. Nothing would hold the one that was meant."""
+        schema = tool.input_schema
+        known = schema.get("properties", {})
+        if not known or schema.get("additionalProperties") or "patternProperties" in schema:
+            return
+        for preset in sorted({*presets} - {*known}):
+            reason = (
+                f"the tool {name!r} of the MCP server {self.client.name!r} has no parameter "
+                f"{preset!r}{suggestion(nearest(preset, known))}"
+            )
+            yield ChoiceFault(choice="presets", tool=name, reason=reason, kind=BindingError)
 
     def _is_chosen(self, name: str) -> bool:
         return (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)

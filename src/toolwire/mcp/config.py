@@ -318,7 +318,7 @@ class _Entry:
         by_key: Transport = "http" if "url" in entry and "command" not in entry else "stdio"
         transport = kinds.pop() if kinds else by_key
         needed, other = ("command", "url") if transport == "stdio" else ("url", "command")
-        if needed not in entry:
+        if entry.get(needed, "") == "":
             raise _Wrong(needed, f"is missing: a server with {transport} needs it")
         if other in entry:
             raise _Wrong(other, f"does not belong to a server with {transport}: leave it out, or write another type")

@@ -33,8 +33,7 @@ def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapp
     Raises:
         ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
     """
-    read = content_of(config, where) if isinstance(config, str | Path) else config
-    content = _table(read)
+    content = content_of(config, where) if isinstance(config, str | Path) else config
     for outer, found in (("", content), (f"{_SETTINGS}.", _table(content.get(_SETTINGS)))):
         for key in TABLES:
             if isinstance(found.get(key), Mapping):
@@ -42,23 +41,35 @@ def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapp
     # With another key, a misspelt table of servers would go unnoticed.
     if PROFILES in content and content.keys() <= _BESIDE:
         return {}, TABLES[0]
-    raise ConfigurationError(
+    raise _no_servers(where)
+
+
+def is_of_codex(key: str) -> bool:
+    """Returns whether the key of a table of servers is Codex's."""
+    return key.endswith(TABLES[2])
+
+
+def _no_servers(where: str) -> ConfigurationError:
+    return ConfigurationError(
         f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
     )
 
 
-def content_of(file: str | Path, where: str) -> object:
+def content_of(file: str | Path, where: str) -> Mapping[str, Any]:
     """Returns the content of a TOML file, or of a JSON file with or without comments.
 
     Raises:
-        ConfigurationError: It cannot be read, or a table of it has one key twice.
+        ConfigurationError: It cannot be read, it is not a table, or a table of it has one key twice.
     """
     try:
         # Editors of Windows write a mark at the beginning.
         text = Path(file).read_text("utf-8").removeprefix("\ufeff")
-        return tomllib.loads(text) if str(file).endswith(".toml") else _read_json(text)
+        content = tomllib.loads(text) if str(file).endswith(".toml") else _read_json(text)
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} cannot be read: {error}") from error
+    if not isinstance(content, Mapping):
+        raise _no_servers(where)
+    return cast("Mapping[str, Any]", content)
 
 
 def _read_json(text: str) -> object:

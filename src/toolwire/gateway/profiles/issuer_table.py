@@ -63,7 +63,8 @@ def _check_scope(scope: str, profile: object, profiles: Collection[str], where: 
     if not _SCOPE.fullmatch(scope):
         raise ConfigurationError(f"{where}: {scope!r:.80} is not a scope: write ASCII characters without blanks")
     if not isinstance(profile, str) or profile not in profiles:
-        raise ConfigurationError(f"{where}: there is no profile {profile!r:.80}: write one of {', '.join(profiles)}")
+        known = f"write one of {', '.join(profiles)}" if profiles else "write a table of profiles"
+        raise ConfigurationError(f"{where}: there is no profile {profile!r:.80}: {known}")
     if ":" in profile:
         # It stands before the subject of a token, with a colon between them.
         raise ConfigurationError(f"{where}: the name of the profile {profile!r:.80} has a colon: rename it")
