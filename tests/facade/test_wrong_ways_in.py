@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "a call of 'ad' with 'a=1'",
     ),
     "a call of a function": (lambda: adding().invoke(untyped(add), {"a": 1}), "give the name of the tool as text"),
+    "a toolkit's call of a function": (
+        lambda: asyncio.run(Toolkit("ann").execute_tool(untyped(add), {"a": 1})),
+        "give the name of the tool as text",
+    ),
+    "a toolkit's call with a text": (
+        lambda: asyncio.run(Toolkit("ann").execute_tool("add", untyped('{"a": 1}'))),
+        r"decoded by json\.loads",
+    ),
     "an owner's call with a text": (lambda: ToolSpec.from_function(add).run(untyped('{"a": 1}')), "a mapping of names"),
     "a program of bytes": (lambda: adding().run_program(untyped(b"1")), "give the source text of a program"),
     "limits of a program as a dict": (lambda: adding().run_program("1", limits=untyped({})), r"Limits\(deadline_s="),

@@ -28,7 +28,10 @@ def test_a_queued_run_is_listed_put_back_and_cancelled(store: Store, url: str) -
     run_id = session.run_submit(call("note", name="a"))
     code, listed = runs(url, "list", "--status", "queued", "--json")
     assert (code, [run["run_id"] for run in json.loads(listed)]) == (0, [run_id])
-    assert runs(url, "requeue", run_id[:10]) == (0, f"{run_id}: a worker takes it within seconds\n")
+    assert runs(url, "requeue", run_id[:10]) == (
+        0,
+        f"{run_id}: it is due now, and a worker of this store takes it within seconds\n",
+    )
     assert runs(url, "cancel", run_id, "--reason", "not needed") == (0, f"{run_id}: stopped\n")
     assert runs(url, "list", "--status", "queued") == (0, "there are no such runs\n")
     code, said = runs(url, "requeue", run_id)

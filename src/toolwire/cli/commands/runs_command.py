@@ -75,7 +75,10 @@ def requeue(context: typer.Context, run: RunArgument, store: StoreOption = None)
     with open_store(store) as opened:
         run_id, _, _ = find_run(opened, run)
         opened.requeue(run_id, by=getpass.getuser())
-    output.result(f"{run_id}: a worker takes it within seconds")
+        waits = bool(opened.pending(run_id, limit=1))
+    output.result(f"{run_id}: it is due now, and a worker of this store takes it within seconds")
+    if waits:
+        output.say(f"A person has to decide first: toolwire approvals list --run {run_id}")
 
 
 @app.command("cancel", epilog=EPILOG)

@@ -12,7 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import async_scope, new_scope
-from toolwire.facade.given_calls import decode_call, host_call
+from toolwire.facade.given_calls import check_given, decode_call, host_call
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observable, Watchers
 from toolwire.facade.observing.traced import Traceable
@@ -306,10 +306,14 @@ class Toolkit(NamedTools, Traceable, Observable, Switching, OldMcpNames):
         """Runs a tool for the agent, down the whole path, and returns its result. Never raises for a call that fails.
 
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
+
+        Raises:
+            ConfigurationError: `name` is not text, or `params` are not a mapping, such as a provider's JSON text.
         """
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import require_result
 
+        check_given(name, params)
         scope, selection = self._call_scope.with_state(state), self._selection()
         if name not in selection and selection.inactive_group(name) is None:
             return self._failure_of_absent(name, params, selection)
