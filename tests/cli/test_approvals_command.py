@@ -443,6 +443,35 @@ def test_a_run_is_not_gone_on_with_by_other_tools(waiting: Waiting, write: Write
     assert paid() == ""
 
 
+def test_tools_without_the_one_that_waits_do_not_end_its_call(
+    waiting: Waiting, write: Write, paid: Callable[[], str]
+) -> None:
+    other = write("other.py", 'def add(a: int) -> int:\n    """Adds."""\n    return a\n')
+    refused = Ended(
+        code=2,
+        stdout="",
+        stderr="toolwire: the run waits for a call of 'pay', and there is no such tool in --tools\n"
+        f"Give the tools with which it began. To end the run: toolwire runs cancel {waiting.run_id}\n",
+    )
+    assert run_here("run", "--resume", waiting.run_id, "--tools", other) == refused
+    for waited in waiting.ids:
+        run_here("approvals", "approve", waited)
+    assert run_here("run", "--resume", waiting.run_id, "--tools", other) == refused
+    assert (waiting.resume().code, paid()) == (0, "5 Ada\n6 Ada\n")
+
+
+def test_a_program_that_waits_itself_goes_on_by_its_tools(
+    till: str, program: Program, write: Write, paid: Callable[[], str]
+) -> None:
+    rules = write("rules.toml", '[[rule]]\neffect = "confirm"\ntool = "code_execution"\n')
+    options = ["--tools", till, "--policy", rules]
+    asked = run_here("run", program("print(1)"), *options, "--json")
+    run_id = json.loads(asked.stdout)["suspended"]["run_id"]
+    run_here("approvals", "approve", json.loads(run_here("approvals", "list", "--json").stdout)[0]["id"])
+    ended = run_here("run", "--resume", run_id, *options)
+    assert (ended.code, ended.stdout, paid()) == (0, "1\n", "")
+
+
 def test_all_of_it_is_the_same_on_postgresql(
     server: Server, till: str, write: Write, paid: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ def run_reply(
         if resume is not None:
             # The owner of the store and its key may resume any run. The run keeps its original caller.
             run_id, recognised, caller = find_run(opened, resume)
+            _refuse_other_tools(opened, run_id, registry)
         else:
             recognised = _recognise_protocol(content, output) if protocol == AUTO else protocol
         name = recognised if protocol == AUTO else protocol
@@ -120,6 +121,20 @@ def run_reply(
             lambda: _turn_at_timeout(session, content, timeout),
         )
     _print_turn_and_exit(turn, name, output, resume_with=_resume_options(tools, store), json=json)
+
+
+def _refuse_other_tools(store: toolwire.Store, run_id: str, registry: toolwire.ToolRegistry) -> None:
+    """Refuses tools without one whose call waits. With them the call would end for ever as one of an unknown tool."""
+    known = {"code_execution", *registry.tool_library}
+    for info in store.requests(run_id):
+        # A call below another one may be of a registry that its tool has.
+        request, is_open = info.request, info.state in ("pending", "approved", "answered")
+        if is_open and not request.parent and not request.damaged and request.tool not in known:
+            raise Stop(
+                ExitCode.WRONG_USAGE,
+                f"the run waits for a call of {request.tool!r}, and there is no such tool in --tools",
+                hint=f"Give the tools with which it began. To end the run: toolwire runs cancel {run_id}",
+            )
 
 
 def _check_protocol(name: str) -> None:
