@@ -165,6 +165,27 @@ def test_an_exception_says_how_far_the_call_came(
     assert result.failure.exception is error
 
 
+@pytest.mark.parametrize(
+    ("error", "line", "has_traceback"),
+    [
+        (CallNotSent("refused"), "'far' was not sent: refused", False),
+        (CallNotAnswered("gone"), "'far' was not answered: gone", False),
+        # The control: a fault of the tool's own code.
+        (ValueError("odd"), "The tool 'far' raised ValueError.", True),
+    ],
+)
+def test_a_server_that_is_down_is_a_line_in_the_log_and_no_traceback(
+    world: World, error: Exception, line: str, has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def far() -> None:
+        raise error
+
+    world.add(far)
+    world.call("far")
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info is not None) == (line, has_traceback)
+
+
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_only_a_future_that_was_cancelled_was_stopped(world: World, is_begun: bool) -> None:
     future: Future[int] = Future()

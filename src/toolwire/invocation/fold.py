@@ -287,10 +287,13 @@ _NO_LOOP = ("no running event loop", "There is no current event loop")
 def failure_of_exception(call: ToolCall, error: BaseException) -> ToolResult:
     """Returns the result of a call whose tool raised. The log `toolwire.tools` gets the traceback.
 
-    A tool tells by `CallNotSent` and `CallNotAnswered` how far its call came.
+    A tool tells by `CallNotSent` and `CallNotAnswered` how far its call came. They are no fault of its code, so the log
+    gets a line.
     """
     name = type(error).__name__
-    _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
+    is_outside = isinstance(error, CallNotSent | CallNotAnswered)
+    if not is_outside:
+        _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
     message = _shorten_message(_message(error))
     data: dict[str, Any] = {"exception": name, "message": message}
     if isinstance(error, RuntimeError) and message.startswith(_NO_LOOP):
@@ -303,12 +306,14 @@ def failure_of_exception(call: ToolCall, error: BaseException) -> ToolResult:
             exception=error,
             call=call,
         )
-    if isinstance(error, CallNotSent | CallNotAnswered):
+    if is_outside:
         is_sent = isinstance(error, CallNotAnswered)
         text = f"{call.name!r} was {'not answered' if is_sent else 'not sent'}"
+        text = f"{text}: {message}" if message else f"{text}."
+        _LOG.warning("%s", text)
         return ToolResult.failed(
             "unknown_outcome" if is_sent else "unavailable",
-            f"{text}: {message}" if message else f"{text}.",
+            text,
             data={**data, "is_sent": is_sent},
             exception=error,
             call=call,
