@@ -44,7 +44,11 @@ def list_runs(
     context: typer.Context,
     status: Annotated[
         Literal["queued", "running", "suspended", "parked", "finished", "stopped", "diverged"] | None,
-        typer.Option("--status", help="Runs with this status only."),
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Runs with this status only: queued, running, suspended, parked, finished, stopped or diverged.",
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Print at most N runs.")] = 100,
     after: Annotated[
