@@ -106,7 +106,7 @@ async def test_the_first_scope_that_fits_gives_the_profile_and_no_more(issuer: L
         ({"exp": int(time.time()) - 60}, 401, "it has expired"),
         ({"exp": None}, 401, "it has no exp"),
         ({"exp": "soon"}, 401, "its signature or its form is wrong"),
-        ({"nbf": int(time.time()) + 3_600}, 401, "its time has not come"),
+        ({"nbf": int(time.time()) + 86_400}, 401, "its time has not come"),
         ({"sub": None}, 401, "it has no sub"),
         ({"sub": ""}, 401, "its subject or its client is no name"),
         ({"sub": "a\n"}, 401, "its subject or its client is no name"),

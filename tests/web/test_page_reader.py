@@ -157,7 +157,7 @@ def test_the_same_parser_reaches_it_without_the_lockdown(
 @pytest.mark.parametrize(
     "body",
     [
-        "memory = [bytearray(1 << 20) for _ in range(600)]; return '', 'done'",
+        "memory = [bytes(1 << 20) for _ in range(600)]; return '', 'done'",
         "while True: pass",
         "os.kill(os.getpid(), 9)",
         "ctypes.string_at(0)",
@@ -197,7 +197,7 @@ def test_the_kernel_ends_a_page_at_its_processor_time(monkeypatch: pytest.Monkey
 
 def test_a_page_below_the_limit_of_memory_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     reader = hostile_reader(
-        monkeypatch, tmp_path, "memory = [bytearray(1 << 20) for _ in range(400)]; return '', str(len(memory))"
+        monkeypatch, tmp_path, "memory = [bytes(1 << 20) for _ in range(400)]; return '', str(len(memory))"
     )
     assert html(reader, b"attack")[1] == "400"
     reader.close()
