@@ -64,8 +64,9 @@ def test_every_word_is_in_every_description_of_the_tool(docstring: str) -> None:
         "Finds.\n\nArgs:\n    query: {}\n    limit (int): {}\nWarning: {}.\n\nReturns:\n    {}\n\nRaises:\n    Bad: {}",
         "Finds {}.\n\nParameters\n----------\nquery, limit : int\n    {}\n\nWarnings\n--------\n{}\n\nNotes\n-----\n{}",
         "Finds {}.\n\n:param query: {}\n:param int limit: {}\n:returns: {}\n:raises OSError: {}\n:note: {}\n",
+        "Finds.\n\n:rtype: {}\nReturns:\n    list: {}",
     ],
-    ids=["Google", "NumPy", "Sphinx"],
+    ids=["Google", "NumPy", "Sphinx", "two types"],
 )
 def test_the_words_of_a_common_docstring_are_in_every_description(docstring: str) -> None:
     numbers = iter(range(1000))

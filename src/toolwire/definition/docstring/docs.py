@@ -138,7 +138,7 @@ class _DocsReader:
             case "type":
                 return self._add_texts(self._types, entry.text, entry)
             case "returns":
-                is_first = self._returns is None
+                is_first = self._returns is None and not (entry.type and self._returns_type)
                 self._returns = (entry.type, entry.text) if is_first else self._returns
                 return is_first
             case "returns type":
