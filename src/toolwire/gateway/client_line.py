@@ -1,4 +1,4 @@
-"""What a client hears of its call while a server behind works on it: progress and log messages, in their order."""
+"""The client of a running call: it hears of progress and log messages, in their order, and its person is asked."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, cast
 
+import mcp_types as types
 from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.texts.outside_texts import visible_value
-from toolwire.gateway.asking.elicitation import ask_for_server, can_be_asked
+from toolwire.gateway.asking.elicitation import ask_for_server, can_be_asked, decision_of, shown_form
 from toolwire.gateway.asking.wanted_features import send_wanted
 from toolwire.gateway.clients import connection_of, owner_of
 from toolwire.gateway.held_calls import HeldCall, MakeCall
 from toolwire.gateway.slots import SlotRefused, Slots
 from toolwire.mcp.sending import LISTENER
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.questions import Question
 from toolwire.vocabulary.results import ToolResult
@@ -50,13 +53,13 @@ _LOG = logging.getLogger("toolwire.gateway")
 class ClientLine:
     """The client of one call. The messages are sent by one task, which begins with the first of them."""
 
-    def __init__(self, context: Context, forms: Slots, make_call: MakeCall, held: HeldCall | None) -> None:
+    def __init__(self, context: Context, forms: Slots, make_call: MakeCall, held: HeldCall | None, by: Decider) -> None:
         """`forms` are the places of calls that wait for the client. `make_call` makes a call of this client.
 
         `held` is the call by protocol 2026-07-28 that may wait for the client's next request; None for one that may
-        not, and for other protocols.
+        not, and for other protocols. `by` is the person who decides at this client.
         """
-        self._held = held
+        self._held, self._by = held, by
         self._forms, self._make_call, self._variables = forms, make_call, copy_context()
         self._context, self._loop = context, asyncio.get_running_loop()
         self._waiting = deque[tuple[str, Any, str | None]]()
@@ -93,6 +96,10 @@ class ClientLine:
     def ask(self, server: str, question: Question) -> Future[Any]:
         """Asks the client's person for a server behind this one. See `ask_for_server`."""
         return self._start(self._ask(server, question))
+
+    def decide(self, request: ApprovalRequest) -> Future[Decision | None]:
+        """Asks the client's person to decide on a request of this call. None if no decision comes."""
+        return self._start(self._decide(request))
 
     def pass_on(self, call: ToolCall) -> Future[ToolResult]:
         """Makes the call by which a server's request goes to this client. One that was begun goes on."""
@@ -147,6 +154,21 @@ class ClientLine:
         except SlotRefused as refused:
             _LOG.warning("the person of an MCP client is not asked: %s", refused)
             return None
+
+    async def _decide(self, request: ApprovalRequest) -> Decision | None:
+        form = shown_form(request)
+        if form is None:
+            return None
+        if not self.can_ask:
+            _LOG.warning("%r needs a person, and its MCP client shows no forms: give the server a store", request.tool)
+            return None
+        try:
+            with self._forms.hold(owner_of(self._context.request)):
+                said = await self._send_to_client(types.ElicitRequest(params=form), types.ElicitResult)
+        except (SlotRefused, MCPError) as error:
+            _LOG.warning("the person of an MCP client gave no answer to request %s: %s", request.id, error)
+            return None
+        return decision_of(request, said, self._by) if isinstance(said, types.ElicitResult) else None
 
     async def flush(self) -> None:
         """Returns once all messages are sent. The result must not come before them."""
@@ -208,3 +230,9 @@ class ClientLine:
                     await session.send_notification(message, related_request_id=self._context.request_id)
         except Exception:  # noqa: BLE001 - the client is gone; its call ends by itself
             _LOG.debug("a client did not take the messages of its call", exc_info=True)
+
+
+async def ask_client(request: ApprovalRequest) -> Decision | None:
+    """Asks the person of the client whose call runs. It is the approver of a server without a store."""
+    line = LISTENER.get()
+    return await asyncio.wrap_future(line.decide(request)) if isinstance(line, ClientLine) else None

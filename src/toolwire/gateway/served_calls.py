@@ -85,7 +85,7 @@ class ServedCalls:
         held = self.held.find(params.request_state)
         if held is not None or is_of_held(params.request_state):
             answer = await self.held.go_on(held, params.input_responses)
-        elif _may_be_held(context, client.find(call.name)):
+        elif _may_be_held(context, client.find(call.name), has_store=self._store is not None):
             waiting = self.held.take_up(params.request_state, params.input_responses)
             work = self.run(context, client, client.session, call, params, held=waiting)
             answer = await self.held.run(waiting, work)
@@ -185,7 +185,7 @@ class ServedCalls:
             assert isinstance(made, ToolResult)
             return made
 
-        line = ClientLine(context, self._waiting, make_call, held)
+        line = ClientLine(context, self._waiting, make_call, held, decider_of(client))
         try:
             with line.listening():
                 yield
@@ -468,11 +468,15 @@ def decider_of(client: Client) -> Decider:
     return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
 
 
-def _may_be_held(context: Context, tool: Tool | None) -> bool:
-    """True if a server behind may have a question for the client, which answers with its next request."""
+def _may_be_held(context: Context, tool: Tool | None, *, has_store: bool) -> bool:
+    """True if the client may be asked while the call runs, and answers with its next request.
+
+    A server behind may ask. Without a store a call cannot be suspended, so that any of them may wait for its person.
+    """
     can = context.session.client_capabilities
     is_able = can is not None and any(one is not None for one in (can.elicitation, can.sampling, can.roots))
-    return is_able and tool is not None and (tool.asker != "" or tool.name == RUN_PROGRAM) and is_modern(context)
+    may_ask = tool is not None and (not has_store or tool.asker != "" or tool.name == RUN_PROGRAM)
+    return is_able and may_ask and is_modern(context)
 
 
 def is_modern(context: Context) -> bool:

@@ -85,7 +85,7 @@ the client, or waits there: decide with `toolwire approvals`. A store that
 this command made keeps a run for 30 days after its end, the whole results of
 its calls for 7, and the log for 365. --retention keeps them for longer or
 shorter, or everything with `none`. Without a store (--store none) nothing is
-on record, and a call that needs a person does not run.
+on record, and only a client that shows forms can ask its person.
 
 {exit_codes("the server could not start", ExitCode.UNUSABLE_TOOLS)}
   143  ended by SIGTERM, with --http"""
