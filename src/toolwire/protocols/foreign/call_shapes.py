@@ -208,10 +208,10 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
             if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
                 return True
     inner = [item for key, item in node.items() if key.lower().replace("_", "") in _ENVELOPES]
-    return any(is_call_like(_decoded(item), known, depth - 1) for item in inner)
+    return any(is_call_like(_decode_json(item), known, depth - 1) for item in inner)
 
 
-def _decoded(value: Any) -> Any:
+def _decode_json(value: Any) -> Any:
     """Returns the value of a JSON text, which some APIs have in place of an object; any other value unchanged."""
     try:
         return load_json(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value

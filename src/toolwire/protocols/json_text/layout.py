@@ -158,7 +158,7 @@ class _Walk:
             "result": self._result,
             "quoting": lambda found: self._behind(f"</{found['quoting']}>", found.end()),
             "comment": lambda found: self._behind("-->", found.end()),
-            "quoted": self._quoted,
+            "quoted": self._skip_quoted,
             "tag": self._tag,
             "function": self._function,
             "closing": self._closing,
@@ -257,7 +257,7 @@ class _Walk:
             self._unclosed.add(closing)
         return position if end < 0 else end + len(closing)
 
-    def _quoted(self, found: re.Match[str]) -> int:
+    def _skip_quoted(self, found: re.Match[str]) -> int:
         end = self._behind("</tool_call>", found.end())
         return end if self.text[end : end + 1] == _QUOTES[self.text[found.start() - 1]] else found.end()
 

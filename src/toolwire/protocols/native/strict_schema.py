@@ -87,7 +87,7 @@ def _problems(root: dict[str, Any]) -> Iterator[str]:
         yield from (f"{_at(place)}{text}" for text in _node_problems(node, is_root=not place))
         properties += len(node.get("properties") or {})
         enums += len(node.get("enum") or [])
-        characters += _counted_characters(node)
+        characters += _count_characters(node)
         if level > LEVEL_LIMIT:
             yield f"{_at(place)}nested deeper than {LEVEL_LIMIT} levels"
             return
@@ -99,7 +99,7 @@ def _problems(root: dict[str, Any]) -> Iterator[str]:
         yield f"{characters:,} characters of names and allowed values, and {TEXT_LIMIT:,} are allowed"
 
 
-def _counted_characters(node: dict[str, Any]) -> int:
+def _count_characters(node: dict[str, Any]) -> int:
     names = [*cast("dict[str, Any]", node.get("properties") or {}), *cast("dict[str, Any]", node.get("$defs") or {})]
     return sum(map(len, names)) + sum(len(str(value)) for value in _allowed_values(node))
 

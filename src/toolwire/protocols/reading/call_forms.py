@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, cast
 
+from toolwire.definition.words import nearest
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, ToolCall
 
@@ -39,9 +38,6 @@ _OF_A_RESULT = frozenset(
     | {"tool_call_id", "tool_use_id", "call_id"}
 )
 """Keys beside the tool's name in a result, also in the messages of an API."""
-
-_SAME_NAME = 0.8
-"""Minimum likeness of a misspelt name. `tabel` and `table` have 0.8, `note` and `name` 0.5."""
 
 _SAID_LIMIT = 80
 """Maximum number of characters of the name of an unknown tool that the refusal of its result says."""
@@ -222,8 +218,7 @@ def _refuse_lost(beside: AbstractSet[str], call: _Shape, known: KnownTools) -> N
 def misspelt_name(key: str, names: Iterable[str]) -> str:
     """Returns the one of these names that a key may be meant to be. Empty without one."""
     known = {name.lower(): name for name in names}
-    close = get_close_matches(key[:KEY_LIMIT].lower(), known, n=1, cutoff=_SAME_NAME)
-    return known[close[0]] if close else ""
+    return known.get(nearest(key.lower(), known) or "", "")
 
 
 def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) -> None:
