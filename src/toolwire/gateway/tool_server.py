@@ -14,7 +14,6 @@ from toolwire.facade.finding import finder_in, search_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import resolve_store
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.gateway.client_line import ask_client
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.profiles.client_profiles import ClientProfiles
 from toolwire.gateway.profiles.file_limits import FileLimits, ResultLimits
@@ -313,6 +312,8 @@ class ToolServer:
             # The default is for a model. A client has limits of its own for that.
             scope = replace(scope, result_limit_bytes=self._limits.result_bytes)
         if self._store is None and scope.approver is None:
+            from toolwire.gateway.client_line import ask_client
+
             scope = replace(scope, approver=ask_client)
         scope = replace(scope, observers=(*scope.observers, *self._observers)) if self._observers else scope
         session._scope = scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
