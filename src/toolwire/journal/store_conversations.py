@@ -14,7 +14,7 @@ from toolwire.journal.ledger.conversation_leases import ConversationLease
 from toolwire.journal.ledger.documents import DocumentSave
 from toolwire.journal.ledger.parts import Parts, split
 from toolwire.journal.ledger.store_database import Database
-from toolwire.journal.page import check_limit
+from toolwire.journal.page import Page, check_limit
 from toolwire.journal.twins import async_twin
 from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused
@@ -39,15 +39,18 @@ class Conversations(ABC):
     @abstractmethod
     def _database(self) -> Database: ...
 
-    def conversations(self, *, limit: int = CONVERSATIONS_LISTED) -> list[ConversationInfo]:
+    def conversations(self, *, limit: int = CONVERSATIONS_LISTED, after: str | None = None) -> Page[ConversationInfo]:
         """Returns conversations, the one with the latest turn first.
 
         Raises:
-            ConfigurationError: `limit` is not a whole number from 1.
+            ConfigurationError: `limit` is not a whole number from 1, or `after` is not the cursor of a page of
+                conversations.
         """
         check_limit(limit)
         database = self._database
-        return database.read(lambda connection: conversations.infos(connection, database.sealer, limit))
+        return database.read(
+            lambda connection: conversations.infos(connection, database.sealer, limit=limit, after=after)
+        )
 
     aconversations = async_twin(conversations)
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.journal.lists.test_damaged import damage
 from tests.journal.world import done, on_record, request, run_start, start, started, step
 from toolwire import Caller, ConfigurationError, Decision, DecisionRefused, Store, StoreUnavailable
+from toolwire.journal.conversation_info import ConversationInfo
 from toolwire.journal.log.rows import LogFilter
 from toolwire.journal.page import LIMIT_MOST, Page, cursor_of, read_cursor
 from toolwire.journal.run import Waiting
@@ -19,13 +21,19 @@ ANN = Caller(principal="ann", agent="clerk", tenant="shop")
 BOB = Caller(principal="bob", agent="clerk")
 
 
+def name_of(entry: Any) -> str:
+    if isinstance(entry, ConversationInfo):
+        return entry.conversation
+    return str(entry.run_id if hasattr(entry, "rev") else entry.id)
+
+
 def all_pages(read: Any, limit: int) -> list[list[str]]:
     """The ids of each page."""
     found: list[list[str]] = []
     after: str | None = None
     while True:
         page = read(limit=limit, after=after)
-        found.append([str(getattr(one, "run_id", "") if hasattr(one, "rev") else one.id) for one in page])
+        found.append([name_of(one) for one in page])
         if not page.more:
             return found
         after = page.cursor
@@ -39,6 +47,15 @@ def test_runs_of_one_moment_are_each_on_one_page(store: Store) -> None:
     assert (len(whole), whole.more) == (6, False)
     assert store.runs(limit=5).more
     assert store.runs(after=whole.cursor) == []
+
+
+def test_conversations_of_one_moment_are_each_on_one_page(store: Store) -> None:
+    for number in range(1, 6):
+        done(started(store, conversation=f"c-{number}").release())
+        damage(store, f"UPDATE conversations SET updated_at = 5.0 WHERE conversation = 'c-{number}'")
+    assert all_pages(store.conversations, 2) == [["c-5", "c-4"], ["c-3", "c-2"], ["c-1"]]
+    with pytest.raises(ConfigurationError, match="give the `cursor` of a page of conversations"):
+        store.conversations(after=store.runs(limit=1).cursor)
 
 
 def test_requests_of_one_moment_are_each_on_one_page(store: Store) -> None:

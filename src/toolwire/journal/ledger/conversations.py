@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, tuple_
 
 from toolwire.journal.conversation_info import ConversationInfo, is_owner, refuse_other
 from toolwire.journal.database.driver import run_statement
@@ -15,11 +15,15 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, RUNS, clear_text
 from toolwire.journal.ledger.forms import encode_form, plain_form, read_form, read_plain, tools_text
 from toolwire.journal.ledger.leases import Lease, NewLeases, Owner, living_holder
+from toolwire.journal.page import Page, cursor_of, page_of, read_cursor
 from toolwire.journal.run import ConversationChanged, RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
+
+KIND = "conversations"
+"""The kind of the cursors of their list."""
 
 SEEN_STATES = 1_000
 """Conversations whose state is kept in memory: a gateway has about as many clients at a time."""
@@ -254,8 +258,12 @@ _HELD = (
 )
 
 
-def infos(connection: Connection, sealer: Sealer, limit: int) -> list[ConversationInfo]:
-    """Returns the conversations, the one with the latest turn first."""
+def infos(connection: Connection, sealer: Sealer, *, limit: int, after: str | None) -> Page[ConversationInfo]:
+    """Returns conversations, the one with the latest turn first.
+
+    Raises:
+        ConfigurationError: `after` is not the cursor of a page of conversations.
+    """
     query = (
         select(
             CONVERSATIONS,
@@ -267,10 +275,14 @@ def infos(connection: Connection, sealer: Sealer, limit: int) -> list[Conversati
             .label("runs"),
         )
         .select_from(CONVERSATIONS.outerjoin(DOCUMENTS))
-        .order_by(CONVERSATIONS.c.updated_at.desc(), CONVERSATIONS.c.conversation)
-        .limit(limit)
+        .order_by(CONVERSATIONS.c.updated_at.desc(), CONVERSATIONS.c.conversation.desc())
+        .limit(limit + 1)
     )
-    return [_info_of_row(sealer, row) for row in connection.execute(query)]
+    if after is not None:
+        place = read_cursor(KIND, after)
+        query = query.where(tuple_(CONVERSATIONS.c.updated_at, CONVERSATIONS.c.conversation) < place)
+    found, more = page_of([_info_of_row(sealer, row) for row in connection.execute(query)], limit)
+    return Page(found, more=more, cursor=cursor_of(KIND, found[-1].updated_at, found[-1].conversation) if found else "")
 
 
 def lock_conversation(
