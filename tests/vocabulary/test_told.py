@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
+from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent
 
 from tests.processor import LINEAR, growth
 from toolwire.vocabulary.model_text import LONG_BASE64, model_output, model_value, show
@@ -24,6 +26,28 @@ def test_the_two_forms_describe_the_same() -> None:
 @pytest.mark.parametrize("text", ["data:image/png;base64,iVBORw==", json.dumps(IMAGE), ""])
 def test_a_text_is_told_as_it_is(text: str) -> None:
     assert (model_value(text), show(text)) == (text, text)
+
+
+def test_content_of_mcp_inside_other_data_is_described() -> None:
+    data = base64.b64encode(b"1234").decode()
+    contents = BlobResourceContents(uri="file:///log.gz", mime_type="application/gzip", blob=data)
+    assert json.loads(show([ImageContent(type="image", data=data, mime_type="image/png"), 1])) == [
+        "[image: image/png, 4 bytes]",
+        1,
+    ]
+    value = {
+        "file": EmbeddedResource(type="resource", resource=contents),
+        "row": {"uri": "u", "blob": "not of MCP", "mime_type": None, "owner": "ann"},
+    }
+    assert json.loads(show(value)) == {
+        "file": {
+            "type": "resource",
+            "resource": "[resource] file:///log.gz, application/gzip, 4 bytes",
+            "annotations": None,
+            "meta": None,
+        },
+        "row": value["row"],
+    }
 
 
 @pytest.mark.parametrize(

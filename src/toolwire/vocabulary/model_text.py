@@ -19,7 +19,7 @@ from toolwire.vocabulary.blocks import (
 from toolwire.vocabulary.texts.counting import count_of
 from toolwire.vocabulary.values import plain_value
 
-_MARKS = ('"base64"', '"blob"', '"mimeType"', '"data:')
+_MARKS = ('"base64"', '"blob"', '"mimeType"', '"mime_type"', '"data:')
 """Every text of data with base64 in a block contains at least one of these."""
 
 LONG_BASE64 = 256
@@ -30,7 +30,7 @@ _NEAR = 200
 """Characters before and after a printed value in which its media type is looked for. Other fields stand between."""
 _PRINTED = re.compile(r"""(\\{0,8}["'])(data|blob)\1(\s{0,8}:\s{0,8})(\\{0,8}["'])([A-Za-z0-9+/=]++)(?:\4|\Z)""")
 """A printed field that may hold base64. The end of the output may have cut it."""
-_TYPED = re.compile("base64|media_type|mimeType|uri")
+_TYPED = re.compile("base64|media_type|mimeType|mime_type|uri")
 _DATA_URL = re.compile(r"data:[\w.+/;=-]{0,200};base64,[A-Za-z0-9+/=]++")
 
 
@@ -114,11 +114,14 @@ def _describe_media(data: Any) -> Any:
     return {name: _describe_media(item) for name, item in members.items()} if line is None else line
 
 
+_MCP_NAMES = {"mime_type": "mimeType"}
+
+
 def _base64_line(members: Mapping[str, Any]) -> str | None:
     """Returns the description of a mapping that holds base64 itself, or None.
 
     These are the blocks, and their inner parts: a block with more fields is not an exact block. An image or a sound of
-    MCP has its data and its media type in the block itself.
+    MCP has its data and its media type in the block itself. Its SDK writes `mime_type`, and None for what is missing.
     """
     kind, source, resource = (members.get(name) for name in ("type", "source", "resource"))
     if is_block(members):
@@ -127,10 +130,12 @@ def _base64_line(members: Mapping[str, Any]) -> str | None:
         inner = _source_line(cast("Mapping[str, Any]", source)) if kind in ("image", "audio") else None
         return None if inner is None else f"[{kind}: {inner}]"
     if kind in ("image", "audio"):
-        inner = _bytes_line(members.get("mimeType"), members.get("data"))
+        inner = _bytes_line(members.get("mimeType") or members.get("mime_type"), members.get("data"))
         return None if inner is None else f"[{kind}: {inner}]"
-    if is_resource(members) and "blob" in members:
-        return blob_line(members)
+    if "blob" in members:
+        given = {_MCP_NAMES.get(name, name): value for name, value in members.items() if value is not None}
+        if is_resource(given):
+            return blob_line(given)
     inner = _source_line(members)
     return None if inner is None else f"[{inner}]"
 
