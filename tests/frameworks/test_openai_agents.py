@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agents import (
@@ -32,6 +32,10 @@ set_tracing_disabled(True)
 Call = tuple[str, str, dict[str, Any]]
 
 
+def _text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
 class Scripted(Model):
     """A model that makes these calls, the calls of one list in one reply, and then says that it is done."""
 
@@ -43,7 +47,7 @@ class Scripted(Model):
         self._world.offered.append({tool.name for tool in tools})
         self._world.told = [item["output"] for item in items if item.get("type") == "function_call_output"]
         output: list[Any] = [
-            ResponseFunctionToolCall(call_id=call_id, name=name, arguments=json.dumps(arguments), type="function_call")
+            ResponseFunctionToolCall(call_id=call_id, name=name, arguments=_text(arguments), type="function_call")
             for call_id, name, arguments in (self._left.pop(0) if self._left else ())
         ]
         if not output:
@@ -124,6 +128,22 @@ async def test_all_mistakes_are_told_at_once(world: World) -> None:
     await Runner.run(world.agent([("call_1", "add", {"a": "x", "b": "y"})]), "Go.")
     assert str(world.told[0]).count("integer") >= 2
     assert world.paid == []
+
+
+UNREADABLE = {
+    '{"a": 1, ': "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter.",
+    '{"a": 1, "a": 2, "b": 3}': "The key 'a' is given twice. Write it once.",
+    "[1]": "The arguments are a list. Write one JSON object with the parameters' names as keys.",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+async def test_arguments_that_cannot_be_read_are_told_in_toolwires_words(text: str, world: World) -> None:
+    result = await Runner.run(world.agent([("call_1", "add", cast("Any", text))]), "Go.")
+    if result.interruptions:
+        # The SDK has its application decide on arguments that it cannot read.
+        await go_on(world, result.to_state().to_string())
+    assert (world.paid, world.told[0].splitlines()[0]) == ([], UNREADABLE[text])
 
 
 async def test_what_waits_goes_on_once_however_often_it_is_resumed(world: World) -> None:

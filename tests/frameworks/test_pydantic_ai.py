@@ -52,7 +52,9 @@ class World:
         self.paid.append(a)
         return a + b
 
-    def agent(self, calls: Iterable[ToolCallPart], tools: Any = None, **options: Any) -> Agent[Any, Any]:
+    def agent(
+        self, calls: Iterable[ToolCallPart], tools: Any = None, retries: int = 1, **options: Any
+    ) -> Agent[Any, Any]:
         """Returns an agent whose model makes these calls, one a reply, and then says that it is done."""
         left = list(calls)
 
@@ -62,7 +64,8 @@ class World:
             return ModelResponse(parts=[left.pop(0) if left else TextPart("done")])
 
         toolset = ToolwireToolset(tools or self.registry(), store=self.store, **options)
-        return Agent(FunctionModel(reply), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+        output: Any = [str, DeferredToolRequests]
+        return Agent(FunctionModel(reply), toolsets=[toolset], output_type=output, retries=retries)
 
 
 @pytest.fixture
@@ -96,6 +99,13 @@ async def test_all_mistakes_are_told_at_once(world: World) -> None:
     assert "a" in text
     assert text.count("integer") >= 2
     assert (world.told[0].outcome, world.paid) == ("failed", [])
+
+
+async def test_arguments_that_are_not_json_are_told_as_often_as_the_agent_says(world: World) -> None:
+    broken = [ToolCallPart("add", '{"a": 1, ', tool_call_id=f"call_{number}") for number in range(3)]
+    agent = world.agent([*broken, call("add", a=1, b=2)], retries=3)
+    assert (await agent.run("Go.")).output == "done"
+    assert world.paid == [1]
 
 
 async def test_what_waits_goes_on_once_however_often_it_is_resumed(world: World) -> None:

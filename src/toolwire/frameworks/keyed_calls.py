@@ -101,7 +101,7 @@ async def take_call(
     key: str,
     call_id: str,
     name: str,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, Any] | str,
     decide: Callable[[Sequence[ApprovalRequest]], list[Decision]] | None = None,
     events: Callable[[ToolEvent], Any] | None = None,
 ) -> Turn:
@@ -123,9 +123,9 @@ def key_of(call_id: str, began: Any) -> str:
     return f"{call_id[:100]} {hashlib.sha256(named.encode()).hexdigest()}"
 
 
-def message_of(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the message of a model that makes this call."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
+def message_of(call_id: str, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Returns the message of a model that makes this call. Arguments that are a text are the model's own."""
+    function = {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}
     return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
 
 

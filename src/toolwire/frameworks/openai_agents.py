@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from toolwire.frameworks.keyed_calls import (
     Sessions,
@@ -18,6 +17,8 @@ from toolwire.frameworks.keyed_calls import (
 )
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.strict_json import load_json
 from toolwire.runtime.extras import packages_of, require_version
 from toolwire.session.runs.turn_keys import keyed_run_id
 from toolwire.session.session import Session
@@ -109,13 +110,11 @@ class _OneTool:
     async def invoke(self, context: ToolContext[Any], text: str) -> Any:
         """Runs a call, and returns what the model is told."""
         try:
-            return content_for_model(await self._take(context, json.loads(text or "{}")), _part)
-        except ValueError as error:
-            return f"The arguments are not JSON: {error}"
+            return content_for_model(await self._take(context, _read_arguments(text)), _part)
         except DecisionRefused as refused:
             return refusal_text(refused, UserError)
 
-    async def _take(self, context: ToolContext[Any], arguments: Mapping[str, Any]) -> Turn:
+    async def _take(self, context: ToolContext[Any], arguments: Mapping[str, Any] | str) -> Turn:
         key, call_id = _key(context, context.tool_call_id), context.tool_call_id
         # A call that the SDK has approved for ever was not shown to anybody, and is not on record yet.
         is_approved = context.is_tool_approved(context.qualified_tool_name, call_id) is True
@@ -131,6 +130,15 @@ class _OneTool:
             )
         await asyncio.to_thread(self._store.stop, turn.run_id, by=_BY, reason=_NOT_ASKED)
         return await take_call(self._session, key, call_id, self._name, arguments)
+
+
+def _read_arguments(text: str) -> Mapping[str, Any] | str:
+    """Returns the arguments as `ask` got them from the SDK, or a text of which toolwire says what is wrong."""
+    try:
+        found = load_json(text or "{}")
+    except (ValueError, Refusal):
+        return text
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else text
 
 
 def _approve(pending: Sequence[ApprovalRequest]) -> list[Decision]:

@@ -62,16 +62,16 @@ class ToolwireToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Returns the tools that the model may call at this step."""
         session = await self._sessions.wait_for(_conversation(ctx))
-        return {one["function"]["name"]: self._tool(one["function"]) for one in session.request_tools}
+        return {one["function"]["name"]: self._tool(one["function"], ctx.max_retries) for one in session.request_tools}
 
-    def _tool(self, function: Mapping[str, Any]) -> ToolsetTool[Any]:
+    def _tool(self, function: Mapping[str, Any], max_retries: int) -> ToolsetTool[Any]:
         definition = ToolDefinition(
             name=function["name"],
             description=function.get("description"),
             parameters_json_schema=function["parameters"],
             strict=function.get("strict"),
         )
-        return ToolsetTool(toolset=self, tool_def=definition, max_retries=1, args_validator=_ANY_OBJECT)
+        return ToolsetTool(toolset=self, tool_def=definition, max_retries=max_retries, args_validator=_ANY_OBJECT)
 
     async def call_tool(
         self,
