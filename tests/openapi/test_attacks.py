@@ -221,3 +221,55 @@ def test_no_model_gives_a_header_that_changes_the_request_itself(echo: tuple[Ech
     assert result.failure is not None
     assert (result.failure.kind, len(echo[0].requests)) == ("invalid_arguments", before)
     assert registry.invoke("x", {"X-H": "a"}).success
+
+
+@pytest.mark.parametrize("path", ["/../admin", "/a/%2e%2e/%2E%2e/admin", "/a/..\\..\\admin", "/."])
+def test_a_path_of_the_document_does_not_leave_that_of_the_server(
+    path: str, echo: tuple[Echo, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "toolwire.openapi"):
+        registry = register(document({"path": path}, GET), client=client_of(f"{echo[1]}/v1"))
+    assert [*registry] == ["get_x"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the OpenAPI document: GET {path} is left out: its path leads out of the server's"
+    ]
+    assert registry.invoke("get_x").data["path"] == "/v1/x"
+
+
+KEYS = {
+    "securitySchemes": {
+        "q": {"type": "apiKey", "in": "query", "name": "api_key"},
+        "h": {"$ref": "#/components/x-more/header"},
+        "c": {"type": "apiKey", "in": "cookie", "name": "sid"},
+        "b": {"type": "http", "scheme": "bearer", "name": "free", "in": "query"},
+    },
+    "x-more": {"header": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+}
+
+
+def test_no_model_is_asked_for_the_keys_of_an_api(echo: tuple[Echo, str]) -> None:
+    asked = [("api_key", "query"), ("x-key", "header"), ("sid", "cookie"), ("other", "cookie")]
+    asked += [("sid", "query"), ("free", "query")]
+    operation = {**GET, "parameters": [parameter(name, where, required=True) for name, where in asked]}
+    given = document(operation) | {"components": KEYS}
+    client = client_of(echo[1], params={"api_key": "k"})
+    registry = register(given, client=client, headers={"Cookie": "sid={user.sid}"})
+    assert [*registry.get_tool("get_x").input_schema["properties"]] == ["sid__query", "free"]
+    sent = registry.invoke("get_x", {"sid__query": "a", "free": "b"}, state={"user": {"sid": "s"}}).data
+    assert sorted(map(tuple, sent["query"])) == [("api_key", "k"), ("free", "b"), ("sid", "a")]
+    assert sent["headers"]["cookie"] == "sid=s"
+
+
+def test_no_model_replaces_what_the_client_sends(echo: tuple[Echo, str]) -> None:
+    places = [("X-A", "header"), ("version", "query"), ("sid", "cookie"), ("User-Agent", "header"), ("q", "query")]
+    operation = {**GET, "parameters": [parameter(name, where) for name, where in places]}
+    client = client_of(echo[1], headers={"X-A": "1"}, params={"version": "2"}, cookies={"sid": "3"})
+    assert [*register(document(operation), client=client).get_tool("get_x").input_schema["properties"]] == ["q"]
+    free = register(document(operation)).get_tool("get_x").input_schema["properties"]
+    assert [*free] == ["X-A", "version", "sid", "q"]
+
+
+@pytest.mark.parametrize("ending", ["/v1?version=2", "/v1#a"])
+def test_a_base_url_ends_at_its_path(ending: str) -> None:
+    with pytest.raises(ConfigurationError, match="end it at the path, and give its query as"):
+        register(document(GET), client=client_of(f"https://api.example.com{ending}"))

@@ -92,7 +92,7 @@ def test_doubled_names_have_a_number_and_one_warning(caplog: pytest.LogCaptureFi
 def test_a_taken_name_adds_no_tool() -> None:
     registry = ToolRegistry()
     registry.register_openapi(document({"path": "/b", "operationId": "b"}))
-    with pytest.raises(RegistrationError, match="'b'"):
+    with pytest.raises(RegistrationError, match=r"'b' is registered already: leave the operation out with exclude="):
         registry.register_openapi(document({"path": "/a", "operationId": "a"}, {"path": "/b", "operationId": "b"}))
     assert [*registry] == ["b"]
 
@@ -111,10 +111,44 @@ def test_patterns_choose_operations_by_name_or_by_path() -> None:
             made(*operations, **nothing)
 
 
-@pytest.mark.parametrize("wrong", [{"permission": "nope"}, {"headers": [1]}])
+@pytest.mark.parametrize("wrong", [{"permission": "nope"}, {"headers": [1]}, {"include": 5}, {"exclude": [5]}])
 def test_a_wrong_option_is_refused_as_a_whole(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=rf"^{next(iter(wrong))}="):
         made({"path": "/pets"}, **wrong)
+
+
+def test_what_a_path_has_besides_and_a_document_without_operations_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    given = document(
+        {"path": "/x", "method": "GET"}, {"path": "/x", "method": "query"}, {"path": "/x", "method": "trace"}
+    )
+    with caplog.at_level(logging.WARNING):
+        assert ToolRegistry().register_openapi(given) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "the OpenAPI document: paths./x.GET is not read",
+        "the OpenAPI document: paths./x.query is not read",
+        "the OpenAPI document has no operation that can become a tool",
+    ]
+
+
+def test_a_broken_document_is_told_once_with_the_place_and_a_way(caplog: pytest.LogCaptureFixture) -> None:
+    operations = [{"path": "/x", "parameters": [parameter("p", "query", {"type": "strin"})]}, {"path": "/y"}]
+    with caplog.at_level(logging.DEBUG), pytest.raises(DefinitionError) as refused:
+        made(*operations)
+    assert re.search(
+        r"is broken: paths\./x\.get\.parameters\.0\.\S*type\S*: Input should be 'null'", str(refused.value)
+    )
+    assert str(refused.value).endswith("leave out an operation that is broken with exclude=[...]")
+    assert caplog.records == []
+    assert [*made(*operations, exclude=["GET /x"])] == ["get_y"]
+
+
+def test_a_later_version_is_read_as_the_last_one_that_the_parser_knows(echo: tuple[Echo, str]) -> None:
+    nullable = {"type": "object", "properties": {"a": {"type": "string", "nullable": True}}}
+    for version, kinds in (("3.2.0", "string"), ("3.1", "string"), ("3.0.9", ["string", "null"])):
+        registry = ToolRegistry()
+        given = document({"path": "/x", "method": "post", "requestBody": body(nullable)}) | {"openapi": version}
+        registry.register_openapi(given, client=client_of(echo[1]))
+        assert registry.get_tool("post_x").input_schema["properties"]["a"]["type"] == kinds
 
 
 CREDENTIALS = [parameter(name, "header") for name in ("X-Token", "Accept", "Authorization", "content-type", "X-Other")]
@@ -283,7 +317,8 @@ def test_a_body_of_bytes_leaves_the_operation_out(caplog: pytest.LogCaptureFixtu
 BROKEN: list[tuple[Any, type[Exception], str]] = [
     (3, ConfigurationError, "give an OpenAPI document as a dict, a path or an http(s) URL"),
     ({"swagger": "2.0"}, DefinitionError, "is Swagger '2.0', and OpenAPI 3 is read: convert it"),
-    ({}, DefinitionError, "its key 'openapi' is None"),
+    ({}, DefinitionError, "it has no key 'openapi'"),
+    ({"openapi": 3.1}, DefinitionError, "its key 'openapi' is 3.1, not '3.1.0'"),
     ({"openapi": "3.1.0", "paths": []}, DefinitionError, "paths must be an object, not []"),
     ({"openapi": "3.1.0", "paths": {"x": {}}}, DefinitionError, "paths: 'x' must begin with '/'"),
     (document({"path": "/x", "parameters": 3}), DefinitionError, "paths./x.get.parameters"),
@@ -307,7 +342,13 @@ def test_a_document_that_cannot_be_used_says_where(given: Any, kind: type[Except
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("{", "is not JSON"), ("a: [", "is neither JSON nor YAML"), ("- 1", "it must be an object")]
+    ("text", "told"),
+    [
+        ("{", "is not JSON"),
+        ("a: [", "is neither JSON nor YAML"),
+        ("- 1", "it must be an object"),
+        (" <!doctype html>", "is HTML or XML, such as"),
+    ],
 )
 def test_a_file_that_is_no_document_says_so(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "openapi.yaml"

@@ -211,3 +211,33 @@ def test_a_schema_may_have_keywords_of_an_older_draft(echo: tuple[Echo, str]) ->
     schema = {"type": "object", "$recursiveAnchor": True, "properties": {"a": {"items": {"$recursiveRef": "#"}}}}
     operation = {"path": "/x", "method": "post", "requestBody": body({"allOf": [schema]})}
     assert json.loads(send(echo[1], operation, {"a": [{"a": []}]})["body"]) == {"a": [{"a": []}]}
+
+
+@pytest.mark.parametrize("given", [{}, {"a": None}])
+def test_a_body_that_is_needed_is_an_object_at_least(given: dict[str, Any], echo: tuple[Echo, str]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
+    for is_needed in (True, False):
+        operation = {"path": "/x", "method": "post", "requestBody": body(schema) | {"required": is_needed}}
+        registry = ToolRegistry()
+        registry.register_openapi(document(operation), client=client_of(echo[1]), permission="auto")
+        sent = registry.invoke("post_x", given).data
+        assert sent["body"] == (json.dumps(given) if given or is_needed else "")
+        assert sent["headers"].get("content-type") == ("application/json" if sent["body"] else None)
+
+
+def test_a_property_that_refers_to_a_read_only_schema_is_left_out(echo: tuple[Echo, str]) -> None:
+    schemas = {"Id": {"type": "string", "readOnly": True}, "Key": {"type": "string"}}
+    properties = {
+        "id": {"$ref": "#/components/schemas/Id"},
+        "own": {"$ref": "#/components/schemas/Id", "readOnly": False},
+        "key": {"$ref": "#/components/schemas/Key", "readOnly": True},
+        "name": {"$ref": "#/components/schemas/Key"},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["id", "name"]}
+    given = document({"path": "/x", "method": "post", "requestBody": body(schema)}) | {
+        "components": {"schemas": schemas}
+    }
+    registry = ToolRegistry()
+    registry.register_openapi(given, client=client_of(echo[1]))
+    shown = registry.get_tool("post_x").input_schema
+    assert ([*shown["properties"]], shown["required"]) == (["own", "name"], ["name"])

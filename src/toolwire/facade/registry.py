@@ -24,7 +24,7 @@ from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.reg_toolspec import find_marked_methods
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -243,6 +243,11 @@ class ToolRegistry(Settings, OldRegistryNames):
             permission=permission,
             error_limit_bytes=parts.scope.result_limit_bytes,
         )
+        if taken := [entry.name for entry in entries if parts.scope.catalogue.find(entry.name) is not None]:
+            raise RegistrationError(
+                f"a tool named {taken[0]!r} is registered already: leave the operation out with exclude=[{taken[0]!r}],"
+                " or give the document a registry of its own"
+            )
         refuse_wrong_rules(parts.scope.policy, entries, is_whole=False)
         parts.scope.catalogue.add_all(entries)
         return [entry.name for entry in entries]

@@ -121,6 +121,10 @@ def _parse(text: bytes, label: str) -> object:
     except (ValueError, RecursionError) as error:
         if text.lstrip()[:1] == b"{" and not isinstance(error, UnicodeError):
             raise DefinitionError(f"{label} is not JSON: {error}") from error
+    if text.lstrip()[:1] == b"<":
+        raise DefinitionError(
+            f"{label} is HTML or XML, such as the page of a login: give the JSON or YAML document itself"
+        )
     try:
         # The loader is a safe one; the fast one is missing where yaml was built without its library.
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
@@ -162,7 +166,10 @@ def _check(content: object, label: str) -> dict[str, Any]:
         )
     version = document.get("openapi")
     if not isinstance(version, str) or not version.startswith("3."):
-        raise DefinitionError(f"{label} is not an OpenAPI 3 document: its key 'openapi' is {version!r:.40}")
+        is_what = (
+            f"its key 'openapi' is {version!r:.40}, not '3.1.0'" if "openapi" in document else "it has no key 'openapi'"
+        )
+        raise DefinitionError(f"{label} is not an OpenAPI 3 document: {is_what}")
     paths = document.get("paths", {})
     if not isinstance(paths, dict):
         raise DefinitionError(f"{label}: paths must be an object, not {paths!r:.80}")

@@ -14,7 +14,14 @@ from toolwire.vocabulary.texts.cuts import cut_text
 
 _OWN_HEADERS = ("connection", "keep-alive", "set-cookie", "transfer-encoding")
 """Headers that are for the client, not for the reader of an answer."""
-_TEXT_TYPES = ("application/xml", "application/javascript", "application/yaml", "application/x-www-form-urlencoded")
+_TEXT_TYPES = (
+    "application/xml",
+    "application/javascript",
+    "application/yaml",
+    "application/x-www-form-urlencoded",
+    "application/x-ndjson",
+    "application/jsonl",
+)
 
 
 def result_of(answer: HttpAnswer, title: str, *, is_read: bool, error_limit_bytes: int) -> ToolResult:

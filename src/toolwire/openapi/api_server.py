@@ -232,6 +232,11 @@ def find_server(document: ApiDocument, client: object) -> Server:
     if client is not None:
         if not isinstance(client, httpx2.AsyncClient) or not client.base_url.host:
             raise ConfigurationError(f"client={client!r:.80}: give {CLIENT_HINT}")
+        if client.base_url.query or client.base_url.fragment:
+            raise ConfigurationError(
+                f"the base_url of client= is {str(client.base_url)!r:.200}: end it at the path, and give its query as "
+                "httpx2.AsyncClient(params={...})"
+            )
         return Server(base_url=str(client.base_url), open_client=lambda: nullcontext(client))
     url = _first_server(document)
     if document.url is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, cast
@@ -25,8 +27,11 @@ SHOWN_NAMES = 5
 """Numbered names that a warning shows. Some documents name each operation twice."""
 METHODS = ("get", "head", "put", "delete", "post", "patch")
 """The methods of operations that become tools. OPTIONS and TRACE are about the connection."""
+_OTHER_KEYS = frozenset({"$ref", "summary", "description", "servers", "parameters", "options", "trace"})
+"""What a path may have besides."""
 
 _LOG = logging.getLogger("toolwire.openapi")
+_PARSER_LOG = logging.getLogger("fastmcp.utilities.openapi.parser")
 _JSON = re.compile(r"(?:application/(?:[\w.+-]*\+)?json|text/json)(?:;.*)?|\*/\*|application/\*", re.IGNORECASE)
 _BODIES = (
     _JSON,
@@ -120,9 +125,12 @@ def choose_operations(
 
 
 def _patterns(option: str, given: Iterable[str] | None) -> list[str] | None:
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(cast("object", given), Iterable | None):
         raise ConfigurationError(f"{option}={given!r:.100}: write a list of patterns, {option}=[{given!r:.100}]")
-    return None if given is None else list(given)
+    patterns = None if given is None else list(given)
+    if any(not isinstance(cast("object", each), str) for each in patterns or ()):
+        raise ConfigurationError(f"{option}={patterns!r:.100}: a pattern is a text, such as 'GET /orders*'")
+    return patterns
 
 
 def _matches(operation: Operation, patterns: Iterable[str]) -> bool:
@@ -135,6 +143,8 @@ def _list_operations(document: ApiDocument) -> list[Operation]:
     for path, item in cast("dict[str, Any]", document.content.get("paths", {})).items():
         for method, content in item.items() if path.startswith("/") else ():
             if method not in METHODS or content is None:
+                if method not in _OTHER_KEYS and not method.startswith("x-"):
+                    _LOG.warning("%s: paths.%s.%s is not read", document.label, path, method)
                 continue
             if not isinstance(content, dict):
                 raise DefinitionError(f"{document.label}: paths.{path}.{method} must be an object, not {content!r:.80}")
@@ -143,6 +153,8 @@ def _list_operations(document: ApiDocument) -> list[Operation]:
             name = _free_name(wanted, names)
             renamed += [f"{method.upper()} {path} is {name!r}"] if name != wanted else []
             found.append(Operation(name=name, method=method.upper(), path=path, content=operation, item=item))
+    if not found:
+        _LOG.warning("%s has no operation that can become a tool", document.label)
     if renamed:
         more = f", and {len(renamed) - SHOWN_NAMES} more" if len(renamed) > SHOWN_NAMES else ""
         _LOG.warning(
@@ -183,7 +195,8 @@ def parse_operations(document: ApiDocument, operations: Iterable[Operation]) -> 
     wanted = {(each.method, each.path): each for each in operations if _prepare_body(document, each)}
     content = _part_for_parser(document.content, wanted.values())
     try:
-        routes = parse_openapi_to_http_routes(content)
+        with _without_log():
+            routes = parse_openapi_to_http_routes(content)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DefinitionError(f"{document.label} is broken: {_reason(error)}") from error
     parsed = {(str(route.method), route.path): route for route in routes}
@@ -195,6 +208,21 @@ def parse_operations(document: ApiDocument, operations: Iterable[Operation]) -> 
         else:
             found.append((operation, route))
     return found
+
+
+@contextmanager
+def _without_log() -> Generator[None]:
+    """Drops what the parser logs in this thread: the error that it raises says the same in fewer words."""
+    here = threading.get_ident()
+
+    def is_of_another(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    _PARSER_LOG.addFilter(is_of_another)
+    try:
+        yield
+    finally:
+        _PARSER_LOG.removeFilter(is_of_another)
 
 
 def _prepare_body(document: ApiDocument, operation: Operation) -> bool:
@@ -233,12 +261,14 @@ def _part_for_parser(document: Mapping[str, Any], operations: Iterable[Operation
         item[each.method.lower()] = {key: each.content[key] for key in kept if key in each.content} | {"responses": {}}
     components = cast("dict[str, Any]", document.get("components") or {})
     shared = {kind: components[kind] for kind in ("schemas", "parameters", "requestBodies") if components.get(kind)}
-    _drop_read_only([paths, shared])
+    _drop_read_only(document, [paths, shared])
     info = {"title": "", "version": ""}
-    return {"openapi": document["openapi"], "info": info, "paths": paths, "components": shared}
+    # The parser knows the versions of its time. What is read here has the same meaning in later ones.
+    version = "3.0.3" if document["openapi"].startswith("3.0") else "3.1.0"
+    return {"openapi": version, "info": info, "paths": paths, "components": shared}
 
 
-def _drop_read_only(root: object) -> None:
+def _drop_read_only(document: Mapping[str, Any], root: object) -> None:
     """Takes the properties out of all schemas that only answers have."""
     stack = [root]
     while stack:
@@ -250,7 +280,7 @@ def _drop_read_only(root: object) -> None:
             properties = members.get("properties")
             if isinstance(properties, dict):
                 named = cast("dict[str, Any]", properties)
-                gone = [name for name, schema in named.items() if _is_read_only(schema)]
+                gone = [name for name, schema in named.items() if _is_read_only(document, schema)]
                 for name in gone:
                     del named[name]
                 if gone and isinstance(members.get("required"), list):
@@ -258,8 +288,9 @@ def _drop_read_only(root: object) -> None:
             stack += members.values()
 
 
-def _is_read_only(schema: object) -> bool:
-    return isinstance(schema, dict) and cast("dict[str, object]", schema).get("readOnly") is True
+def _is_read_only(document: Mapping[str, Any], schema: object) -> bool:
+    own = cast("dict[str, object]", schema).get("readOnly") if isinstance(schema, dict) else None
+    return (component_of(document, schema).get("readOnly") if own is None else own) is True
 
 
 def _reason(error: BaseException) -> str:
@@ -267,5 +298,8 @@ def _reason(error: BaseException) -> str:
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return str(error)[:500] or type(error).__name__
-    wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in cause.errors(include_url=False)[:3]]
-    return "; ".join(wrong)[:1_000]
+    found = cause.errors(include_url=False)
+    # Each place may also hold a reference, so that the parser misses a `$ref` everywhere.
+    found = [each for each in found if "Reference" not in each["loc"]] or found
+    wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:3]]
+    return f"{'; '.join(wrong)[:1_000]}. Correct it, or leave out an operation that is broken with exclude=[...]"

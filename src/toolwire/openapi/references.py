@@ -20,7 +20,7 @@ _MAPS = frozenset(
     }
 )
 """Keywords whose objects have free names as keys, such as a property that is called `example`."""
-_KINDS = frozenset({"parameters", "responses", "headers", "links", "callbacks", "requestBodies"})
+_KINDS = frozenset({"parameters", "responses", "headers", "links", "callbacks", "requestBodies", "securitySchemes"})
 """The kinds of components besides schemas."""
 _MISSING = object()
 CHAIN_LIMIT = 20
@@ -103,9 +103,7 @@ def _kind_of(place: Place) -> str:
     if place[-1] == "requestBody":
         return "requestBodies"
     above = place[-2] if len(place) > 1 else ""
-    return (
-        above if above in ("parameters", "responses", "headers", "links", "callbacks", "requestBodies") else "schemas"
-    )
+    return above if above in _KINDS else "schemas"
 
 
 class _Components:

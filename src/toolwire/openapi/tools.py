@@ -5,16 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
+from urllib.parse import unquote
 
 import httpx2
 from fastmcp.utilities.openapi import HTTPRoute
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Permission, Tool
-from toolwire.openapi.api_document import read_document
+from toolwire.openapi.api_document import ApiDocument, read_document
 from toolwire.openapi.api_results import result_of
 from toolwire.openapi.api_server import (
     ANSWER_LIMIT_BYTES,
@@ -28,7 +30,7 @@ from toolwire.openapi.api_server import (
     warn_of_other_servers,
 )
 from toolwire.openapi.arguments import DIRECTOR, Place, WrongArgument, content_type_of, places_of, written
-from toolwire.openapi.operations import Operation, choose_operations, parse_operations
+from toolwire.openapi.operations import Operation, choose_operations, component_of, parse_operations
 from toolwire.openapi.references import resolve_references
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency
@@ -44,7 +46,8 @@ KEY_HEADER = "idempotency-key"
 _HOSTS_HEADERS = frozenset(
     {
         *("accept", "content-type", "authorization"),
-        *("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("accept-encoding", "connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"),
+        "user-agent",
         *("x-http-method", "x-http-method-override", "x-method-override"),
     }
 )
@@ -83,6 +86,7 @@ def tools_of_document(
     document, given = read_document(source), Headers(headers)
     server = find_server(document, client)
     resolve_references(document)
+    own = _places_of_the_owner(document, given, client)
     operations = choose_operations(document, include, exclude)
     for each in operations:
         warn_of_other_servers(document, [(f"paths.{each.path}", each.item), (each.title, each.content)])
@@ -90,10 +94,25 @@ def tools_of_document(
     for operation, route in parse_operations(document, operations):
         declared = operation.declared_parameters(document.content)
         try:
-            found.append(_tool(_Parts(operation, route, declared, server, given, error_limit_bytes), permission))
+            found.append(_tool(_Parts(operation, route, declared, server, given, own, error_limit_bytes), permission))
         except DefinitionError as error:
             _LOG.warning("%s: %s is left out: %s", document.label, operation.title, error)
     return found
+
+
+def _places_of_the_owner(document: ApiDocument, headers: Headers, client: object) -> frozenset[tuple[str, str]]:
+    """Returns the places that no model fills: keys of the API, and what `headers` or the client send themselves."""
+    found = {("header", name) for name in headers.names}
+    if isinstance(client, httpx2.AsyncClient):
+        found |= {("header", name.lower()) for name in client.headers}
+        found |= {("query", name) for name in client.params} | {("cookie", name) for name in client.cookies}
+    schemes = cast("dict[str, Any]", document.content.get("components") or {}).get("securitySchemes")
+    for one in cast("dict[str, Any]", schemes if isinstance(schemes, dict) else {}).values():
+        scheme = component_of(document.content, one)
+        if scheme.get("type") == "apiKey":
+            where, name = str(scheme.get("in")), str(scheme.get("name"))
+            found.add((where, name.lower() if where == "header" else name))
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,7 @@ class _Parts:
     declared: list[dict[str, Any]]
     server: Server
     headers: Headers
+    own: frozenset[tuple[str, str]]
     error_limit_bytes: int
 
 
@@ -153,7 +173,7 @@ def _input_schema(parts: _Parts, places: Mapping[str, Place]) -> dict[str, Any]:
     _require_path(parts.route, places)
     for name, place in places.items():
         schema = properties.get(name)
-        if _is_hidden(place, parts.headers):
+        if _is_hidden(place, parts.own):
             del properties[name]
         elif _is_file(schema, flat.get("$defs", {}), content_type_of(parts.route)):
             if name in required:
@@ -179,10 +199,16 @@ def _require_path(route: HTTPRoute, places: Mapping[str, Place]) -> None:
         name = part.partition("}")[0]
         if name not in described:
             raise DefinitionError(f"its path has {{{name}}}, which is not among its parameters")
+    if any(unquote(part) in (".", "..") for part in re.split(r"[/\\]", unquote(route.path))):
+        raise DefinitionError("its path leads out of the server's")
 
 
-def _is_hidden(place: Place, headers: Headers) -> bool:
-    return place.location == "header" and place.name.lower() in {*headers.names, *_HOSTS_HEADERS, KEY_HEADER}
+def _is_hidden(place: Place, own: frozenset[tuple[str, str]]) -> bool:
+    if place.location != "header":
+        # Cookies that the owner sends as a header would replace those of the model.
+        return (place.location, place.name) in own or (place.location == "cookie" and ("header", "cookie") in own)
+    name = place.name.lower()
+    return name in _HOSTS_HEADERS or name == KEY_HEADER or ("header", name) in own
 
 
 def _correct_references(node: object) -> None:
@@ -271,6 +297,10 @@ def _function(parts: _Parts, places: Mapping[str, Place], key: str) -> Callable[
     return call
 
 
+def _needs_json(route: HTTPRoute) -> bool:
+    return route.request_body is not None and route.request_body.required and "json" in content_type_of(route).lower()
+
+
 def build_request(
     route: HTTPRoute, arguments: Mapping[str, Any], places: Mapping[str, Place], base_url: str
 ) -> httpx2.Request:
@@ -287,9 +317,12 @@ def build_request(
         if place.location == "body" and not place.is_whole and not place.is_form and name in arguments
         if arguments[name] is None
     }
-    if not nulls:
+    is_whole = any(place.is_whole for place in places.values())
+    is_empty = not is_whole and _needs_json(route) and not request.read()
+    if not nulls and not is_empty:
         return request
-    # The director leaves nulls out, and a PATCH with one means another thing.
+    # The director leaves nulls out, and a PATCH with one means another thing. Nor does it send an empty object, which
+    # a server refuses that needs one.
     body = cast("dict[str, Any]", json.loads(request.read() or b"{}")) | nulls
     headers = {name: value for name, value in request.headers.items() if name.lower() != "content-length"}
     headers["Content-Type"] = content_type_of(route)
