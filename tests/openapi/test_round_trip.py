@@ -241,3 +241,40 @@ def test_a_property_that_refers_to_a_read_only_schema_is_left_out(echo: tuple[Ec
     registry.register_openapi(given, client=client_of(echo[1]))
     shown = registry.get_tool("post_x").input_schema
     assert ([*shown["properties"]], shown["required"]) == (["own", "name"], ["name"])
+
+
+BOOLEANS: list[tuple[dict[str, Any], Any, Any]] = [
+    ({"items": True}, [1, "a"], 3),
+    ({"properties": {"a": True, "default": False}}, {"a": 1}, {"default": 1}),
+    ({"prefixItems": [{"type": "integer"}, True], "items": False}, [1, 2], [1, 2, 3]),
+    ({"properties": {"a": {}}, "unevaluatedProperties": False}, {"a": 1}, {"b": 1}),
+    ({"anyOf": [False, {"type": "integer"}]}, 1, "a"),
+    ({"$ref": "#/components/schemas/None"}, None, 1),
+]
+
+
+@pytest.mark.parametrize(("schema", "right", "wrong"), BOOLEANS)
+def test_a_schema_may_be_true_or_false(schema: Any, right: Any, wrong: Any, echo: tuple[Echo, str]) -> None:
+    kind = {"type": "array"} if "items" in schema else {"type": "object"} if "properties" in schema else {}
+    operation = {
+        "path": "/x",
+        "method": "post",
+        "requestBody": body({"type": "object", "properties": {"p": schema | kind}}),
+    }
+    registry = ToolRegistry()
+    given = document(operation) | {"components": {"schemas": {"None": False, "Any": True}}}
+    registry.register_openapi(given, client=client_of(echo[1]), permission="auto")
+    if right is not None:
+        assert json.loads(registry.invoke("post_x", {"p": right}).data["body"]) == {"p": right}
+    failed = registry.invoke("post_x", {"p": wrong}).failure
+    assert failed is not None
+    assert failed.kind == "invalid_arguments"
+
+
+def test_true_in_data_stays(echo: tuple[Echo, str]) -> None:
+    schema = {"type": "object", "default": {"items": True, "properties": {"id": {"readOnly": True}}}}
+    operation = {"path": "/x", "operationId": "x", "parameters": [parameter("p", "query", schema)]}
+    registry = ToolRegistry()
+    registry.register_openapi(document(operation), client=client_of(echo[1]))
+    shown = registry.get_tool("x").input_schema["properties"]["p"]["description"]
+    assert shown == '(default: {"items": true, "properties": {"id": {"readOnly": true}}})'

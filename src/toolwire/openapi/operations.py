@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from toolwire.definition.naming import program_parameter
 from toolwire.openapi.api_document import ApiDocument
+from toolwire.openapi.references import objects_in
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.texts.counting import count_of
 
@@ -29,6 +30,15 @@ METHODS = ("get", "head", "put", "delete", "post", "patch")
 """The methods of operations that become tools. OPTIONS and TRACE are about the connection."""
 _OTHER_KEYS = frozenset({"$ref", "summary", "description", "servers", "parameters", "options", "trace"})
 """What a path may have besides."""
+_SCHEMAS = frozenset(
+    {
+        *("schema", "items", "not", "contains", "propertyNames", "if", "then", "else", "contentSchema"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+_SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "schemas"})
+"""Keywords whose values are schemas, lists of schemas, and schemas by name."""
 
 _LOG = logging.getLogger("toolwire.openapi")
 _PARSER_LOG = logging.getLogger("fastmcp.utilities.openapi.parser")
@@ -86,6 +96,22 @@ def component_of(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
 def _list_of(holder: Mapping[str, Any], key: str) -> list[Any]:
     found = holder.get(key)
     return cast("list[Any]", found) if isinstance(found, list) else []
+
+
+def write_booleans(document: ApiDocument) -> None:
+    """Writes schemas that are true or false as objects, because the parser knows no others."""
+    for members, place, is_map in objects_in(document.content):
+        for key, inner in members.items():
+            if place[-1] in _SCHEMA_MAPS if is_map else key in _SCHEMAS:
+                members[key] = _as_object(inner)
+            elif isinstance(inner, list) and key in _SCHEMA_LISTS and not is_map:
+                members[key] = [_as_object(each) for each in cast("list[object]", inner)]
+
+
+def _as_object(schema: object) -> object:
+    if not isinstance(schema, bool):
+        return schema
+    return {} if schema else {"not": {}}
 
 
 def choose_operations(
@@ -261,31 +287,25 @@ def _part_for_parser(document: Mapping[str, Any], operations: Iterable[Operation
         item[each.method.lower()] = {key: each.content[key] for key in kept if key in each.content} | {"responses": {}}
     components = cast("dict[str, Any]", document.get("components") or {})
     shared = {kind: components[kind] for kind in ("schemas", "parameters", "requestBodies") if components.get(kind)}
-    _drop_read_only(document, [paths, shared])
     info = {"title": "", "version": ""}
     # The parser knows the versions of its time. What is read here has the same meaning in later ones.
     version = "3.0.3" if document["openapi"].startswith("3.0") else "3.1.0"
-    return {"openapi": version, "info": info, "paths": paths, "components": shared}
+    content = {"openapi": version, "info": info, "paths": paths, "components": shared}
+    _drop_read_only(document, content)
+    return content
 
 
-def _drop_read_only(document: Mapping[str, Any], root: object) -> None:
+def _drop_read_only(document: Mapping[str, Any], content: dict[str, Any]) -> None:
     """Takes the properties out of all schemas that only answers have."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, list):
-            stack += cast("list[object]", node)
-        elif isinstance(node, dict):
-            members = cast("dict[str, Any]", node)
-            properties = members.get("properties")
-            if isinstance(properties, dict):
-                named = cast("dict[str, Any]", properties)
-                gone = [name for name, schema in named.items() if _is_read_only(document, schema)]
-                for name in gone:
-                    del named[name]
-                if gone and isinstance(members.get("required"), list):
-                    members["required"] = [name for name in members["required"] if name not in gone]
-            stack += members.values()
+    for members, _, is_map in objects_in(content):
+        properties = None if is_map else members.get("properties")
+        if isinstance(properties, dict):
+            named = cast("dict[str, Any]", properties)
+            gone = [name for name, schema in named.items() if _is_read_only(document, schema)]
+            for name in gone:
+                del named[name]
+            if gone and isinstance(members.get("required"), list):
+                members["required"] = [name for name in members["required"] if name not in gone]
 
 
 def _is_read_only(document: Mapping[str, Any], schema: object) -> bool:

@@ -55,6 +55,13 @@ def resolve_references(document: ApiDocument) -> None:
 
 def _references(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Place]]:
     """Yields each object with a `$ref`, and its place."""
+    for members, place, is_map in objects_in(content):
+        if isinstance(members.get("$ref"), str) and not is_map:
+            yield members, place
+
+
+def objects_in(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Place, bool]]:
+    """Yields each object that is not data, its place, and whether its keys are free names."""
     stack: list[tuple[object, Place, bool]] = [(content, (), False)]
     while stack:
         node, place, is_map = stack.pop()
@@ -63,8 +70,7 @@ def _references(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Place
             stack += [(item, (*place, str(index)), False) for index, item in enumerate(items)]
         elif isinstance(node, dict):
             members = cast("dict[str, Any]", node)
-            if isinstance(members.get("$ref"), str) and not is_map:
-                yield members, place
+            yield members, place, is_map
             for key, inner in members.items():
                 if is_map or not (key in REFERENCE_DATA or key.startswith("x-")):
                     stack.append((inner, (*place, key), key in _MAPS and not is_map))

@@ -30,7 +30,7 @@ from toolwire.openapi.api_server import (
     warn_of_other_servers,
 )
 from toolwire.openapi.arguments import DIRECTOR, Place, WrongArgument, content_type_of, places_of, written
-from toolwire.openapi.operations import Operation, choose_operations, component_of, parse_operations
+from toolwire.openapi.operations import Operation, choose_operations, component_of, parse_operations, write_booleans
 from toolwire.openapi.references import resolve_references
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency
@@ -85,6 +85,7 @@ def tools_of_document(
         raise ConfigurationError(f"permission={permission!r:.80} is unknown: write 'auto', 'confirm' or 'deny'")
     document, given = read_document(source), Headers(headers)
     server = find_server(document, client)
+    write_booleans(document)
     resolve_references(document)
     own = _places_of_the_owner(document, given, client)
     operations = choose_operations(document, include, exclude)
