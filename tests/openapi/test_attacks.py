@@ -152,6 +152,10 @@ def test_no_reference_is_fetched(echo: tuple[Echo, str], tmp_path: Path, place: 
         ("#/components/schemas/Gone", "leads to nothing that a reference can mean"),
         ("#/components/schemas/Round", "leads to no end"),
         ("#/info/title", "leads to nothing that a reference can mean"),
+        ("#", "leads to nothing that a reference can mean"),
+        ("#anchor", "leads to nothing that a reference can mean"),
+        ("#/components", "leads to nothing that a reference can mean"),
+        ("#/components/schemas", "leads to nothing that a reference can mean"),
     ],
 )
 def test_a_reference_to_nothing_or_itself_names_its_place(reference: str, why: str) -> None:
@@ -163,6 +167,14 @@ def test_a_reference_to_nothing_or_itself_names_its_place(reference: str, why: s
         register(given)
     assert why in str(refused.value)
     assert "paths./x.get.parameters.0.schema" in str(refused.value) or "components.schemas.Round" in str(refused.value)
+
+
+@pytest.mark.parametrize("reference", ["#", "#/paths"])
+def test_a_path_that_refers_to_all_paths_is_refused(reference: str) -> None:
+    given = document(GET)
+    given["paths"]["/y"] = {"$ref": reference}
+    with pytest.raises(DefinitionError, match=r"paths\./y: \$ref '#\S*' leads to nothing that a reference can mean"):
+        register(given)
 
 
 @pytest.mark.parametrize("value", ["..", ".", "../admin", "a/../../b", "%2e%2e", "%252e%252e/x", "", "..\\x"])

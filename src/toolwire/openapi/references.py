@@ -81,6 +81,9 @@ def _target(content: dict[str, Any], reference: str, where: str) -> dict[str, An
     seen, wanted = set[str](), reference
     while True:
         found = _value_at(content, wanted)
+        if any(found is holder for holder in _holders(content)):
+            # Put where the reference stands, it would hold itself without end.
+            found = _MISSING
         if not isinstance(found, dict) or wanted in seen or len(seen) > CHAIN_LIMIT:
             what = "leads to nothing that a reference can mean" if not isinstance(found, dict) else "leads to no end"
             raise DefinitionError(f"{where}: $ref {reference!r:.200} {what}: correct the document")
@@ -89,6 +92,13 @@ def _target(content: dict[str, Any], reference: str, where: str) -> dict[str, An
             return target
         seen.add(wanted)
         wanted = target["$ref"]
+
+
+def _holders(content: dict[str, Any]) -> list[object]:
+    """Returns the objects that hold all others, which no reference can mean."""
+    components = content.get("components")
+    kinds = cast("dict[str, object]", components).values() if isinstance(components, dict) else ()
+    return [content, content.get("paths"), components, *kinds]
 
 
 def _value_at(content: dict[str, Any], reference: str) -> object:
