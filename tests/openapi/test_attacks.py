@@ -275,10 +275,15 @@ def test_no_model_is_asked_for_the_keys_of_an_api(echo: tuple[Echo, str]) -> Non
 def test_no_model_replaces_what_the_client_sends(echo: tuple[Echo, str]) -> None:
     places = [("X-A", "header"), ("version", "query"), ("sid", "cookie"), ("User-Agent", "header"), ("q", "query")]
     operation = {**GET, "parameters": [parameter(name, where) for name, where in places]}
+    operation["parameters"].append(parameter("filter", "query", {"type": "object"}))
     client = client_of(echo[1], headers={"X-A": "1"}, params={"version": "2"}, cookies={"sid": "3"})
-    assert [*register(document(operation), client=client).get_tool("get_x").input_schema["properties"]] == ["q"]
+    registry = register(document(operation), client=client)
+    assert [*registry.get_tool("get_x").input_schema["properties"]] == ["q", "filter"]
+    result = registry.invoke("get_x", {"filter": {"version": "3"}})
+    assert result.error == "'version' in the query is not for you to give."
+    assert ["version", "2"] in registry.invoke("get_x", {"filter": {"size": "3"}}).data["query"]
     free = register(document(operation)).get_tool("get_x").input_schema["properties"]
-    assert [*free] == ["X-A", "version", "sid", "q"]
+    assert [*free] == ["X-A", "version", "sid", "q", "filter"]
 
 
 @pytest.mark.parametrize("ending", ["/v1?version=2", "/v1#a"])

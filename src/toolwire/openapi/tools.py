@@ -275,6 +275,9 @@ def _function(parts: _Parts, places: Mapping[str, Place], key: str) -> Callable[
         state = {name: arguments.pop(f"{_STATE}{name}") for name in headers.state_keys}
         try:
             request = build_request(route, arguments, places, server.base_url)
+            # An object in the query has members of any name.
+            if taken := [name for name in request.url.params if ("query", name) in parts.own]:
+                raise WrongArgument(f"{taken[0]!r} in the query is not for you to give")
         except (WrongArgument, ValueError) as error:
             return ToolResult.failed("invalid_arguments", f"{error}.")
         try:
