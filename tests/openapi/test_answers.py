@@ -49,6 +49,7 @@ ANSWERS: list[tuple[Mapping[str, str], bytes, Any]] = [
     ({"content-type": "text/csv; charset=latin-1"}, "ü;1".encode("latin-1"), "ü;1"),
     ({"content-type": "text/plain; charset=nonsense"}, "ü".encode(), "ü"),
     ({"content-type": "application/xml"}, b"<a/>", "<a/>"),
+    ({"content-type": "application/x-ndjson"}, b'{"a": 1}\n{"a": 2}\n', '{"a": 1}\n{"a": 2}\n'),
     ({"content-type": "application/pdf"}, b"%PDF" + bytes(1_000), "[application/pdf, 1,004 bytes]"),
     ({}, b"\xff\x00", "[bytes, 2 bytes]"),
     ({"content-type": "application/json"}, b"", "200 OK"),
