@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ from toolwire.definition.naming import is_named
 from toolwire.mcp.client import NAME_CHARACTERS, MCPClient, name_in_tools
 from toolwire.mcp.client_limits import McpLimitOptions
 from toolwire.mcp.config_files import servers_in
+from toolwire.mcp.env_file import read_env_file
 from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
 from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
 from toolwire.mcp.values.features import FEATURES, Feature
@@ -22,6 +22,9 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 MILLISECONDS_FROM = 1_000
 """A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
+
+LONGEST_S = 31_536_000
+"""Maximum seconds of a time, which are a year. No clock of the system waits for longer ones."""
 
 PROTOCOLS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 """The versions of the protocol that `protocol` of an entry may name, as the SDK speaks them."""
@@ -53,12 +56,25 @@ _OTHER_KEYS: Mapping[str, str] = {
 }
 """Keys of Windsurf, of Gemini CLI and of Codex, and what they are called here."""
 
-_GRANTS = ("alwaysAllow", "autoApprove", "trust")
-_SILENT = ("dev", "description", "name", "title", "version", "gallery", "icon")
+_GRANTS = ("alwaysAllow", "autoApprove", "trust", "default_tools_approval_mode")
+_NO_GRANT = "grants nothing here: write a rule with effect='auto' for tools that may run unasked"
+_SILENT = (
+    "dev",
+    "description",
+    "name",
+    "title",
+    "version",
+    "gallery",
+    "icon",
+    "source",
+    "supports_parallel_tool_calls",
+)
 """Keys that change nothing about how a server is used."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_BARE_VARIABLE = re.compile(r"\$[A-Za-z_]\w*", re.ASCII)
+"""A variable as Gemini CLI has it too. Here it is a text, because passwords may begin with this character."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +197,8 @@ def fill_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
 
     def value_of(found: re.Match[str]) -> str:
         name, has_default, default = found[1].removeprefix("env:").partition(":-")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        # A variable in a default would end at the wrong bracket.
+        if not re.fullmatch(r"[A-Za-z_]\w*", name) or "${" in default:
             raise ValueError(
                 f"${{{found[1]}}} cannot be filled in: write ${{NAME}}, ${{NAME:-default}} or ${{env:NAME}}"
             )
@@ -193,6 +210,12 @@ def fill_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
         return value
 
     return _VARIABLE.sub(value_of, text)
+
+
+def _are_approval_modes(tools: object) -> bool:
+    """Returns whether it is the table in which Codex keeps which tools of a server its person has allowed."""
+    entries = [*cast("Mapping[str, Any]", tools).values()] if isinstance(tools, Mapping) else []
+    return bool(entries) and all(isinstance(one, Mapping) and {*one} == {"approval_mode"} for one in entries)
 
 
 class _Wrong(Exception):
@@ -255,12 +278,16 @@ class _Entry:
         return {name: str(text) for name, text in self._table(key, entry.pop(key, None) or {}).items()}
 
     def _make_server(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
+        if _are_approval_modes(entry.get("tools")):
+            self._report("tools", _NO_GRANT)
+            del entry["tools"]
         for key in [key for key in _GRANTS if entry.pop(key, None)]:
-            self._report(key, "grants nothing here: write a rule with effect='auto' for tools that may run unasked")
+            self._report(key, _NO_GRANT)
         for key in _SILENT:
             entry.pop(key, None)
         transport = self._transport(entry)
         limits = self._limits(entry)
+        variables = self._variables(entry) if transport == "stdio" else {}
         protocol, is_required = self._protocol(entry), self._flag(entry, "required")
         is_sanitised = self._flag(entry, "sanitise")
         call_limits, allowed = self._call_limits(entry), self._features(entry)
@@ -274,7 +301,7 @@ class _Entry:
                 self._name,
                 self._text(entry, "command"),
                 self._texts(entry, "args"),
-                self._pairs(entry, "env"),
+                variables,
                 self._text(entry, "cwd") if "cwd" in entry else None,
                 **limits,
             )
@@ -293,7 +320,7 @@ class _Entry:
                 # It may be meant to take tools away, so the server must not be on without it.
                 raise _Wrong(key, "is not known: write includeTools, excludeTools or disabledTools")
             self._report(key, "is not known, and was not read")
-        ignored = {*entry, *_GRANTS, *_SILENT}
+        ignored = {*entry, *_GRANTS, *_SILENT, "tools"}
         return ConfiguredServer(
             client=client,
             place=self._place,
@@ -310,7 +337,7 @@ class _Entry:
     def _transport(self, entry: dict[str, Any]) -> Transport:
         given = {key: entry.pop(key) for key in ("type", "transport") if key in entry}
         for key, value in given.items():
-            if value not in _TRANSPORTS:
+            if not isinstance(value, str) or value not in _TRANSPORTS:
                 raise _Wrong(key, f"{value!r:.80} is not a transport: write stdio, http or sse")
         kinds: set[Transport] = {_TRANSPORTS[value] for value in given.values()}
         if len(kinds) > 1:
@@ -379,9 +406,20 @@ class _Entry:
 
     def _seconds(self, entry: dict[str, Any], key: str) -> float:
         value = entry.pop(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise _Wrong(key, f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
+        longest = LONGEST_S * MILLISECONDS_FROM
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= longest:
+            raise _Wrong(
+                key, f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on, for at most a year"
+            )
         return value / 1000 if value >= MILLISECONDS_FROM else float(value)
+
+    def _variables(self, entry: dict[str, Any]) -> dict[str, str]:
+        """Returns the variables of a process. Those of `env` count more than those of `envFile`."""
+        given = self._text(entry, "envFile") if "envFile" in entry else ""
+        try:
+            return {**(read_env_file(given) if given else {}), **self._pairs(entry, "env")}
+        except ValueError as error:
+            raise _Wrong("envFile", str(error)) from error
 
     def _protocol(self, entry: dict[str, Any]) -> str | None:
         given = entry.pop("protocol", None)
@@ -440,6 +478,9 @@ class _Entry:
         """Returns a text with its variables filled in."""
         if not isinstance(text, str):
             raise _Wrong(key, "write a text")
+        if _BARE_VARIABLE.fullmatch(text):
+            # The text itself may be a secret.
+            self._report(key, "a text such as $NAME is passed on as it stands: write ${NAME} for a variable")
         try:
             return fill_variables(text, self._environ)
         except ValueError as error:

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from toolwire.vocabulary.errors import ConfigurationError
 
-TABLES = ("mcpServers", "servers", "mcp_servers")
-"""The keys under which files keep their servers. Most clients write the first, VS Code the second, Codex the third."""
+TABLES = ("mcpServers", "servers", "mcp_servers", "context_servers")
+"""The keys under which files keep their servers: those of most clients, of VS Code, of Codex and of Zed."""
 
 _SETTINGS = "mcp"
 """The key of VS Code's settings whose table holds the table of servers."""
@@ -31,22 +31,29 @@ def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapp
     """Returns the entries of the servers, and the key of their table. A file of profiles alone has no entries.
 
     Raises:
-        ConfigurationError: The file cannot be read, or holds neither a table of servers nor profiles alone.
+        ConfigurationError: The file cannot be read, has two tables of servers, or has neither one nor profiles alone.
     """
     content = content_of(config, where) if isinstance(config, str | Path) else config
-    for outer, found in (("", content), (f"{_SETTINGS}.", _table(content.get(_SETTINGS)))):
-        for key in TABLES:
-            if isinstance(found.get(key), Mapping):
-                return _table(found[key]), f"{outer}{key}"
+    found = [
+        (_table(table[key]), f"{outer}{key}")
+        for outer, table in (("", content), (f"{_SETTINGS}.", _table(content.get(_SETTINGS))))
+        for key in TABLES
+        if isinstance(table.get(key), Mapping)
+    ]
+    if len(found) > 1:
+        keys = " and ".join(key for _, key in found)
+        raise ConfigurationError(f"{where} has servers in {keys}: write all of them in {found[0][1]}")
+    if found:
+        return found[0]
     # With another key, a misspelt table of servers would go unnoticed.
     if PROFILES in content and content.keys() <= _BESIDE:
         return {}, TABLES[0]
     raise _no_servers(where)
 
 
-def is_of_codex(key: str) -> bool:
-    """Returns whether the key of a table of servers is Codex's."""
-    return key.endswith(TABLES[2])
+def may_have_other_profiles(key: str) -> bool:
+    """Returns whether the key of a table of servers is that of Codex or Zed, which have profiles of their own."""
+    return key in TABLES[2:]
 
 
 def _no_servers(where: str) -> ConfigurationError:
@@ -64,7 +71,9 @@ def content_of(file: str | Path, where: str) -> Mapping[str, Any]:
     try:
         # Editors of Windows write a mark at the beginning.
         text = Path(file).read_text("utf-8").removeprefix("\ufeff")
-        content = tomllib.loads(text) if str(file).endswith(".toml") else _read_json(text)
+        content = tomllib.loads(text) if Path(file).suffix.lower() == ".toml" else _read_json(text)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{where} cannot be read: save it as UTF-8: {error}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} cannot be read: {error}") from error
     if not isinstance(content, Mapping):

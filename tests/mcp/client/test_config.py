@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -153,6 +154,8 @@ def test_variables_are_filled_in_once(text: str, value: str, monkeypatch: pytest
         ({**NPX, "enabled": 0}, "mcpServers.fs.enabled: 0: write true or false"),
         ({**NPX, "connectTimeout": 0}, "mcpServers.fs.connectTimeout: 0 is not a time: write seconds, or"),
         ({"type": "pigeon", "url": "https://example.com"}, "fs.type: 'pigeon' is not a transport: write stdio, http"),
+        ({"type": ["stdio"], "command": "npx"}, "fs.type: ['stdio'] is not a transport: write stdio, http or sse"),
+        ({"transport": {}, "command": "npx"}, "fs.transport: {} is not a transport: write stdio, http or sse"),
         ({"type": "sse", "transport": "http", "url": "https://example.com"}, "fs.transport: differs from type"),
         ({"url": "example.com"}, "write a URL with https:// or http://"),
         ({"command": 5}, "fs.command: write a text"),
@@ -161,9 +164,13 @@ def test_variables_are_filled_in_once(text: str, value: str, monkeypatch: pytest
         ({"command": "npx", "env": ["A=b"]}, "fs.env: write a table of texts"),
         ({"command": "npx", "env": {"A": 5}}, "fs.env.A: write a text"),
         ({"command": "npx", "timeout": 0}, "fs.timeout: 0 is not a time"),
+        ({"command": "npx", "timeout": 10**400}, "on, for at most a year"),
+        ({"command": "npx", "connectTimeout": 31_536_000_001}, "fs.connectTimeout: 31536000001 is not a time"),
+        ({"command": "npx", "timeout": math.nan}, "fs.timeout: nan is not a time"),
         ({"command": "npx", "timeout": True}, "fs.timeout: True is not a time"),
         ({"command": "npx", "timeout": "5"}, "fs.timeout: '5' is not a time"),
         ({"command": "${NONE}"}, "fs.command: the environment has no variable NONE: set it, or write ${NONE:-default}"),
+        ({"command": "${NONE:-${NAME}}"}, "fs.command: ${NONE:-${NAME} cannot be filled in"),
         ({"command": "${input:key}"}, "fs.command: ${input:key} cannot be filled in"),
     ],
 )
@@ -190,7 +197,8 @@ def test_an_unknown_key_is_told_and_the_server_is_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("timeout", "seconds"), [(5, 5.0), (MILLISECONDS_FROM - 1, 999.0), (MILLISECONDS_FROM, 1.0), (60_000, 60.0)]
+    ("timeout", "seconds"),
+    [(5, 5.0), (MILLISECONDS_FROM - 1, 999.0), (MILLISECONDS_FROM, 1.0), (2**31 - 1, 2_147_483.647)],
 )
 def test_a_timeout_is_in_seconds_or_from_1000_on_in_milliseconds(timeout: float, seconds: float) -> None:
     [server], _, _ = read_servers({"mcpServers": {"fs": {**NPX, "timeout": timeout}}})

@@ -239,8 +239,10 @@ def _print_config(context: typer.Context, client: Client, output: Output) -> typ
         url = f"http://{given['host']}:{given['http']}/mcp"
         served = ServedAt(name=name, url=url, token_variable=given["token_env"])
     else:
-        # A client may have another PATH than this terminal.
-        served = ServedAt(name=name, command=[sys.executable, "-m", "toolwire", "serve", *_options(context)])
+        # A client may have another PATH than this terminal, and starts the command in a folder whose files must not
+        # be imported in place of modules.
+        command = [sys.executable, "-P", "-m", "toolwire", "serve", *_options(context)]
+        served = ServedAt(name=name, command=command)
     output.say(f"These lines go into {client_file(client)}:")
     output.result(client_config(client, served))
     return typer.Exit()

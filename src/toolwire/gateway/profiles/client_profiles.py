@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from toolwire.definition.naming import is_named
 from toolwire.gateway.profiles.issuer_table import Issuer, read_issuer
 from toolwire.mcp.config import fill_variables
-from toolwire.mcp.config_files import AUTH, PROFILES, content_of, is_of_codex, servers_in
+from toolwire.mcp.config_files import AUTH, PROFILES, content_of, may_have_other_profiles, servers_in
 from toolwire.mcp.values.call_limits import CallLimits, read_call_limits
 from toolwire.vocabulary.calls import CODE_EXECUTION, READ_RESULT, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
@@ -57,7 +57,8 @@ class ClientProfiles:
     def __init__(self, profiles: Mapping[str, Any] | str | Path, *, auth: Mapping[str, Any] | None = None) -> None:
         """Takes the profiles by name, or the path of a JSON or TOML file with a table `profiles`.
 
-        The table stands beside `mcpServers`, or alone. In a file of Codex, profiles without a token are Codex's own.
+        The table stands beside `mcpServers`, or alone. In a file of Codex or Zed, profiles without a token are
+        its own.
 
         Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`, or `sha256:` and the 64 hexadecimal
         digits of the token's SHA-256; `tools`, names or patterns of the tools that the client sees, such as
@@ -175,7 +176,7 @@ def _tables(profiles: Mapping[str, Any] | str | Path, auth: object) -> tuple[obj
     content = content_of(profiles, str(profiles))
     # A file whose table of servers is misspelt is refused as a whole: its profiles must not be in force alone.
     _, key = servers_in(content, str(profiles))
-    if is_of_codex(key) and _are_of_codex(content):
+    if may_have_other_profiles(key) and _are_of_another(content):
         return {}, f"{profiles}: {PROFILES}", auth, f"{profiles}: {AUTH}"
     _refuse_misspelt(content, str(profiles))
     if PROFILES in content and not content[PROFILES]:
@@ -184,8 +185,8 @@ def _tables(profiles: Mapping[str, Any] | str | Path, auth: object) -> tuple[obj
     return content.get(PROFILES, {}), f"{profiles}: {PROFILES}", found, f"{profiles}: {AUTH}"
 
 
-def _are_of_codex(content: Mapping[str, Any]) -> bool:
-    """Returns whether the profiles of a file of Codex are its own, which say which model it takes."""
+def _are_of_another(content: Mapping[str, Any]) -> bool:
+    """Returns whether the profiles of a file of Codex or Zed are its own: settings, such as which model it takes."""
     found = content.get(PROFILES, {})
     profiles = cast("Mapping[str, Any]", found).values() if isinstance(found, Mapping) else ()
     return AUTH not in content and not any("token" in one for one in profiles if isinstance(one, Mapping))
