@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.tool_spec import ToolSpec
+from toolwire.mcp.convert import from_mcp
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import RegistrationError
@@ -24,6 +27,11 @@ def own() -> str:
 
 def outside(name: str) -> ToolSpec:
     return ToolSpec.from_mcp({"name": name, "inputSchema": {"type": "object"}}, lambda: "stranger", permission="auto")
+
+
+def entry_of(name: str) -> Entry:
+    tool = from_mcp({"name": name, "inputSchema": {"type": "object"}})
+    return Entry(name=name, tool=tool, handle=tool)
 
 
 @pytest.mark.threat(73)
@@ -107,6 +115,21 @@ def test_tools_whose_names_look_alike_are_warned_of(first: str, second: str, cap
             f"the tool {second!a} looks like {first!a}: a person or a model may take one for the other; give "
             "one of them another name="
         )
+    ]
+
+
+def test_servers_whose_names_look_alike_are_warned_of_once_for_all_their_tools(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    catalogue = Catalogue()
+    for server in ("prod1", "prodl", "prodI"):
+        for tool in ("read", "write", "Read"):
+            catalogue.add_new(entry_of(f"{server}/{tool}"))
+        catalogue.server_requests.add_new(entry_of(f"{server}/resources:read"))
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "the tool 'prod1/Read' looks like 'prod1/read'",
+        "the server 'prodl' looks like 'prod1'",
+        "the server 'prodI' looks like 'prod1'",
     ]
 
 

@@ -31,6 +31,8 @@ class Catalogue:
         """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
         """Maps the look of a name to the first registered name with that look."""
+        self._alike: set[tuple[str, str]] = set()
+        """Pairs of servers whose names look alike, and of which a warning told."""
         self._has_deferred = False
         self._drawn: tuple[DrawnRegistration, ...] = ()
         self._gates: dict[str, Gate] = {}
@@ -68,6 +70,7 @@ class Catalogue:
         with self._lock:
             if self._server_requests is None:
                 self._server_requests = Catalogue()
+                self._server_requests._alike = self._alike  # noqa: SLF001 - its own class
             return self._server_requests
 
     def find(self, name: str) -> Entry | None:
@@ -263,12 +266,15 @@ class Catalogue:
         look = skeleton(entry.name)
         self._forget(self._looks, look)
         other = self._looks.setdefault(look, _RESERVED_LOOKS.get(look, entry.name))
-        if other != entry.name:
-            _LOG.warning(
-                "the tool %a looks like %a: a person or a model may take one for the other; give one of them another "
-                "name=",
-                *(entry.name, other),
-            )
+        servers = (entry.name.rpartition("/")[0], other.rpartition("/")[0])
+        if other == entry.name or servers in self._alike:
+            return
+        if all(servers) and servers[0] != servers[1]:
+            # One warning for all of their tools.
+            self._alike.add(servers)
+            _LOG.warning("the server %a looks like %a: %s", *servers, _ALIKE)
+        else:
+            _LOG.warning("the tool %a looks like %a: %s=", entry.name, other, _ALIKE)
 
     def _write(self, name: str) -> None:
         written = program_name(name)
@@ -286,6 +292,7 @@ class Catalogue:
             del names[key]
 
 
+_ALIKE = "a person or a model may take one for the other; give one of them another name"
 _RESERVED_LOOKS = {skeleton(name): name for name in RESERVED_NAMES}
 
 
