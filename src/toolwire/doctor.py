@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from dataclasses import replace
 
-from toolwire.gateway.diagnosis import McpServerDiagnosis, diagnose_mcp, log_in_mcp
+from toolwire.gateway.diagnosis import McpServerDiagnosis, diagnose_mcp, diagnose_profiles, log_in_mcp
 from toolwire.sandbox.isolation import Diagnosis, RunnerState, diagnose_kernel
 from toolwire.sandbox.wasm.wasm_runner import WasmRunner
 from toolwire.vocabulary.errors import SandboxUnavailable
@@ -19,6 +19,7 @@ __all__ = [
     "RunnerState",
     "diagnose",
     "diagnose_mcp",
+    "diagnose_profiles",
     "log_in_mcp",
 ]
 

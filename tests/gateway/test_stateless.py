@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -141,6 +143,20 @@ def test_a_rule_decides_whether_a_tool_can_ask_and_servers_behind_can(tmp_path: 
     with pytest.raises(ConfigurationError, match="the MCP server 'late' can ask a person"):
         ToolServer(ruled, "tests", store=store, stateless=True)
     ruled.close()
+
+
+@pytest.mark.parametrize("options", [["--http", "0"], ["--http", "8000", "--print-config", "claude"]])
+def test_the_command_refuses_servers_that_can_ask_before_it_starts_one(options: list[str], tmp_path: Path) -> None:
+    record = tmp_path / "started"
+    entry = {"command": sys.executable, "args": ["-c", f"open({str(record)!r}, 'w')"]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"ask": entry}}))
+    refused = run_here("serve", "--config", str(tmp_path / "mcp.json"), "--stateless", *options)
+    said = (
+        "toolwire: --stateless without a token: the MCP server 'ask' can ask a person, and nothing tells the clients "
+        "apart that wait for an answer\nGive --token-env NAME, profiles in the file, or --store none.\n"
+    )
+    assert (refused.code, refused.stdout, refused.stderr) == (2, "", said)
+    assert not record.exists()
 
 
 def test_the_command_says_what_to_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,36 @@ def test_the_doctor_tells_each_mistake_once_and_ends_with_one(tmp_path: Path, ca
     assert run_here("mcp", "doctor", "--config", written(tmp_path / "mcp.json", {"n": left_out})).code == 0
 
 
+def test_the_doctor_tells_patterns_of_profiles_that_match_no_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_TOKEN", "long and random")
+    patterns = {
+        "tools": ["a/ad", "a_drop", "nope/*", "a/*", "a/resources:read", "stock", "off/x", "later/*", "*"],
+        "excludeTools": ["a/delete_*", "*/delete_*"],
+    }
+    content = {
+        "mcpServers": {"a": TWO, "off": {**TWO, "disabled": True}, "later": GONE},
+        "profiles": {"p": {"token": "${A_TOKEN}", **patterns}},
+    }
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps(content))
+    told = [
+        f"{config}: profiles.p.tools: 'a/ad' matches no tool; did you mean 'a/add'?",
+        f"{config}: profiles.p.tools: 'a_drop' matches no tool; did you mean 'a/drop'?",
+        f"{config}: profiles.p.tools: 'nope/*' matches no tool",
+        f"{config}: profiles.p.excludeTools: 'a/delete_*' matches no tool",
+    ]
+    assert run_here("mcp", "doctor", "--config", str(config)).stdout.splitlines()[-4:] == told
+    ended = run_here("mcp", "doctor", "--config", str(config), "--json")
+    assert (ended.code, ended.stderr.splitlines()) == (1, told)
+    # The control: nothing else is wrong with it.
+    del content["mcpServers"]["later"]
+    content["profiles"]["p"] |= {"tools": ["a/*", "stock"], "excludeTools": ["*/delete_*", "off/x"]}
+    config.write_text(json.dumps(content))
+    assert run_here("mcp", "doctor", "--config", str(config)).code == 0
+
+
 @pytest.mark.parametrize(
     ("content", "code", "said"),
     [

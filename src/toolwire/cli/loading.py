@@ -21,6 +21,7 @@ import toolwire.types
 from toolwire.cli.exit_codes import ExitCode, Stop, wrong_usage
 
 if TYPE_CHECKING:
+    from toolwire.mcp.config import ReadServers
     from toolwire.types import Approver, McpServerProblem
 
 _LOG = logging.getLogger("toolwire.cli")
@@ -68,8 +69,8 @@ def add_servers(
     return not any(problem.is_off for problem in problems)
 
 
-def check_servers(config: Path, *, has_tools: bool, has_profiles: bool) -> list[McpServerProblem]:
-    """Reads the servers of a file, and starts none. Returns the mistakes in entries that others go on without.
+def check_servers(config: Path, *, has_tools: bool, has_profiles: bool) -> ReadServers:
+    """Reads the servers of a file, and starts none. Returns them, and the mistakes that others go on without.
 
     Raises:
         Stop: The file cannot be read, or a required server cannot be used. Without `has_tools`, which are those of
@@ -82,7 +83,7 @@ def check_servers(config: Path, *, has_tools: bool, has_profiles: bool) -> list[
     off = [problem for problem in read.problems if problem.is_off]
     required = [repr(problem.server) for problem in off if problem.is_required]
     if not required and (has_tools or read.servers):
-        return read.problems
+        return read
     say_problems(read.problems)
     if required:
         wrong = f"{config} has required servers that cannot be used: {', '.join(required)}"

@@ -1,11 +1,11 @@
-"""Tries the servers of a configuration, and logs in at one: `toolwire mcp doctor` and `toolwire mcp login`.
+"""Tries the servers and profiles of a file, and logs in at a server: `toolwire mcp doctor` and `toolwire mcp login`.
 
 A trial takes the servers as `registry.mcp.add` does, so that it finds what a gateway would refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -14,9 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from toolwire.catalogue.groups import BASIC
+from toolwire.catalogue.similar_names import nearest, suggestion
+from toolwire.definition.naming import is_named
 from toolwire.facade.mcp_connections import ServerStart
 from toolwire.facade.mcp_offer import server_of
 from toolwire.facade.registry import ToolRegistry
+from toolwire.gateway.profiles.client_profiles import ClientProfiles
+from toolwire.gateway.served_names import client_safe_name
 from toolwire.mcp.client import MCPClient
 from toolwire.mcp.config import ConfiguredServer, McpServerProblem, ReadServers, read_servers
 from toolwire.mcp.pins import McpPins, Wait
@@ -42,6 +46,7 @@ class McpServerDiagnosis:
         problems: The mistakes in its entry and the failures of the server, each with its place.
         waiting: The tools that are off by the pins until they are accepted, each with the reason.
         refused: The tools that its entry offers and that cannot be used, each with the reason.
+        names: The names in the registry of its tools and of its requests, such as `fs/resources:read`.
     """
 
     server: str
@@ -52,6 +57,7 @@ class McpServerDiagnosis:
     problems: tuple[str, ...]
     waiting: Mapping[str, Wait] = field(default_factory=dict[str, Wait])
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: tuple[str, ...] = ()
 
 
 def diagnose_mcp(
@@ -67,6 +73,30 @@ def diagnose_mcp(
             installed.
     """
     return _try_servers(read_servers(config), pins)
+
+
+def diagnose_profiles(config: str | Path, found: Iterable[McpServerDiagnosis]) -> list[str]:
+    """Returns the patterns of the profiles of a file that match no tool, each with its place and what to do.
+
+    `found` are the diagnoses of its servers. A pattern that may mean a tool of a server that is off or disabled, or a
+    tool of one's own, is left out.
+
+    Raises:
+        ConfigurationError: The file or a profile cannot be used.
+    """
+    servers = list(found)
+    names = [name for each in servers for name in each.names]
+    refused = {f"{each.server}/{tool}" for each in servers for tool in each.refused}
+    served = {client_safe_name(name): name for name in names if name not in refused}
+    absent = [*(each.server for each in servers if not each.is_on), *read_servers(config).disabled]
+    told: list[str] = []
+    for key, pattern in ClientProfiles(config).patterns():
+        server, mark, _ = pattern.rpartition("/")
+        may_match = any(is_named(one, {server}) for one in absent) or (not mark and pattern not in served)
+        if not may_match and not any(is_named(name, {pattern}) for name in names):
+            meant = served.get(pattern) or nearest(pattern, names)
+            told.append(f"{config}: {key}: {pattern!r} matches no tool{suggestion(meant)}")
+    return told
 
 
 def log_in_mcp(
@@ -142,16 +172,18 @@ def _diagnosis_of(start: ServerStart, read: list[McpServerProblem], registry: To
     silent = () if is_on or start.problems else (f"{server.place}: it did not answer in {server.client.connect_s:g} s",)
     pinned = offer.pins.states().get(name, {})
     catalogue = registry._call_scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    there = [entry for entry in catalogue if server_of(entry) == name and entry.disabled is None]
+    tools = [entry for entry in catalogue if server_of(entry) == name]
+    requests = [entry for entry in catalogue.server_requests if entry.name.startswith(f"{name}/")]
     return McpServerDiagnosis(
         server=name,
         is_on=is_on,
         tools=offer.listed if is_on else 0,
-        offered=len(there),
+        offered=sum(entry.disabled is None for entry in tools),
         seconds=0.0 if start.ended is None else start.ended - start.began,
         problems=(*_texts_of(problems), *silent),
         waiting={tool: state for tool, state in pinned.items() if state != "accepted"} if is_on else {},
         refused={**offer.refused} if is_on else {},
+        names=(*(entry.name for entry in (*tools, *requests)), *(f"{name}/{tool}" for tool in offer.refused)),
     )
 
 

@@ -209,17 +209,20 @@ def doctor(
     json: JsonOption = False,
 ) -> None:
     """Try each server of a file as serve does, and print what is wrong."""
-    from toolwire.doctor import diagnose_mcp
+    from toolwire.doctor import diagnose_mcp, diagnose_profiles
 
     output: Output = context.obj
     output.keep_stdout()
     with wrong_usage(toolwire.ConfigurationError), _without_warnings():
         toolwire.ClientProfiles(config)
         found = diagnose_mcp(config, pins)
+        idle = diagnose_profiles(config, found)
     if not found:
         raise names_no_server(config)
     if json:
         output.result_json([dataclasses.asdict(each) for each in found])
+        for problem in idle:
+            output.say(problem)
     else:
         table = Table(*("SERVER", "STATE", "TOOLS", "AFTER"))
         for each in found:
@@ -233,8 +236,9 @@ def doctor(
             for name, why in each.waiting.items()
         ]
         problems += [f"{each.server}/{name} is off: {why}" for each in found for name, why in each.refused.items()]
+        problems += idle
         output.result("\n".join([table_text(table, is_terminal=output.is_terminal), *problems]))
-    is_whole = all(each.is_on and not each.waiting and not each.refused for each in found)
+    is_whole = not idle and all(each.is_on and not each.waiting and not each.refused for each in found)
     raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.FAILED)
 
 

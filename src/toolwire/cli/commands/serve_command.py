@@ -364,7 +364,17 @@ def _read_config(
         return None, []
     profiles = _profiles(config, given["http"], given["token_env"])
     has_tools = bool(given["tools"] or given["openapi"])
-    return profiles, check_servers(config, has_tools=has_tools, has_profiles=profiles is not None)
+    read = check_servers(config, has_tools=has_tools, has_profiles=profiles is not None)
+    has_tokens = profiles is not None or given["token_env"] is not None
+    # `ToolServer` refuses this too, when they run already.
+    if read.servers and given["stateless"] and not has_tokens and given["store"] != NO_STORE:
+        wrong = (
+            f"--stateless without a token: the MCP server {read.servers[0].client.name!r} can ask a person, and "
+            "nothing tells the clients apart that wait for an answer"
+        )
+        hint = "Give --token-env NAME, profiles in the file, or --store none."
+        raise Stop(ExitCode.WRONG_USAGE, wrong, hint=hint)
+    return profiles, read.problems
 
 
 def _profiles(config: Path, http: int | None, token_env: str | None) -> toolwire.ClientProfiles | None:

@@ -102,6 +102,15 @@ class ClientProfiles:
         profile = self._profile_of(caller)
         return profile is not None and is_named(tool, (*WAYS, *profile.tools)) and not is_named(tool, profile.excluded)
 
+    def patterns(self) -> list[tuple[str, str]]:
+        """Returns each name or pattern of tools, after the key under which it is written."""
+        return [
+            (f"{PROFILES}.{name}.{key}", pattern)
+            for name, profile in self._profiles.items()
+            for key, patterns in (("tools", profile.tools), ("excludeTools", profile.excluded))
+            for pattern in patterns
+        ]
+
     def limits_of(self, caller: Caller) -> CallLimits | None:
         """Returns the limits of a client's calls, which `toolwire serve` applies; None without any."""
         profile = self._profile_of(caller)
