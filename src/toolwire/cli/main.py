@@ -146,20 +146,49 @@ class _OutputHandler(logging.Handler):
         self.setFormatter(logging.Formatter(form))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the record to standard error. One of an MCP server's own log names the server."""
-        text, server = self.format(record).rstrip("\n"), record.name.partition("toolwire.mcp.")[2]
+        """Writes the record to standard error. One of an MCP server's own log or thread names the server."""
+        text = self.format(record).rstrip("\n")
+        source = record.name if record.name.startswith(_SERVER_LOG) else record.threadName or ""
+        server = source.partition(_SERVER_LOG)[2]
         self._output.say(f"{server}: {text}" if server and repr(server) not in text else text)
 
 
+_SERVER_LOG = "toolwire.mcp."
+"""How the names of the log and of the thread of an MCP server begin."""
+
+_ONCE_LIMIT = 1_000
+"""Maximum number of lines that are written once. A server may choose their texts."""
+
+
+class _Once(logging.Filter):
+    """Lets each line of a server pass once: the SDK logs one at each attempt to connect, and these never end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[tuple[str | None, str]] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Returns True for the first record with this text."""
+        line = (record.threadName, record.getMessage())
+        if line in self._seen:
+            return False
+        if len(self._seen) < _ONCE_LIMIT:
+            self._seen.add(line)
+        return True
+
+
 def _show_warnings(output: Output) -> None:
-    """Sends toolwire's log and Python's warnings to standard error, because neither is a result."""
+    """Sends toolwire's log, that of MCP's SDK and Python's warnings to standard error, because none is a result."""
     logging.captureWarnings(True)
     # A result already reports the exception of its tool. `call --traceback` shows it.
     logging.getLogger("toolwire.tools").setLevel(logging.ERROR)
     # The text of a warning already names its place.
-    for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
-        logger = logging.getLogger(name)
-        logger.addHandler(_OutputHandler(output, form))
+    with_level = "%(levelname)s: %(message)s"
+    for name, form in (("toolwire", with_level), ("mcp", with_level), ("py.warnings", "%(message)s")):
+        logger, handler = logging.getLogger(name), _OutputHandler(output, form)
+        if name == "mcp":
+            handler.addFilter(_Once())
+        logger.addHandler(handler)
         logger.propagate = False
 
 

@@ -71,7 +71,8 @@ class Connection:
         """
         self._name, self._open, self._limits, self._log, self._news = name, open_server, limits, log, news
         self._protocol, self._allowed, self._told_error = protocol, allowed, ""
-        self._portal = Portal()
+        # What the SDK logs names no server. The thread does.
+        self._portal = Portal(f"toolwire.mcp.{name}")
         # All that follows is used on the portal's loop alone.
         self._current: OpenConnection | None = None
         self._attempts = Attempts()

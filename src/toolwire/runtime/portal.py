@@ -27,11 +27,12 @@ class Portal:
     One loop serves all threads, so that connections kept by async tools stay usable from call to call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "toolwire-portal") -> None:
+        """`name` is that of the thread."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, name="toolwire-portal", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
     def run(self, function: Callable[[], Coroutine[Any, Any, T]], *, limit_s: float | None = None) -> T:
