@@ -42,8 +42,11 @@ from toolwire.vocabulary.errors import CallNotSent, ServerUnavailable
 
 T = TypeVar("T")
 
-Open = Callable[[Callable[[], None]], Any]
-"""Returns the server for the SDK's `Client`, made anew for each connection. It calls the function when it ends."""
+Open = Callable[[Callable[..., None]], Any]
+"""Returns the server for the SDK's `Client`, made anew for each connection.
+
+It calls the function when it ends, with the reason and the last line of its stderr, if they are known.
+"""
 
 CLOSE_S = 10.0
 """Seconds that `close` waits for a server to end: more than the steps of ending its process take together."""
@@ -268,7 +271,7 @@ class Connection:
         is_new = is_lost or told != self._told_error
         if not self._closing.is_set() and is_new:
             self._told_error = told
-            self._log.warning(told)
+            self._log.warning(f"{told}{self._attempts.last_words}")
         self._notify()
 
     async def _close(self) -> None:
@@ -294,7 +297,8 @@ class Connection:
                 return list(connection.tools)
             is_refused = self._is_refused_since(ended)
             if self._closing.is_set() or is_refused or (self._attempts.failures and not self._attempts.is_refused):
-                raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
+                why = f"{self._attempts.error}{self._attempts.last_words}"
+                raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {why}")
             await self._changed.wait()
 
     def _is_refused_since(self, ended: int) -> bool:

@@ -47,6 +47,8 @@ class OpenConnection:
         """Ends the attempt to connect."""
         self.changes = ListChanges(news)
         self.error = ""
+        self.last_line = ""
+        """The last line on the stderr of its process."""
         self.is_refused = False
         """True if the server refused this client."""
         self.under_way: set[Sending] = set()
@@ -59,8 +61,9 @@ class OpenConnection:
         # Each call may wait for a person in a thread.
         self._threads = anyio.CapacityLimiter(call_limit)
 
-    def end(self) -> None:
-        """Ends it for new calls."""
+    def end(self, reason: str = "", last_line: str = "") -> None:
+        """Ends it for new calls. A reason counts if none was known."""
+        self.error, self.last_line = self.error or reason, self.last_line or last_line
         self.ended.set()
         if not self.under_way:
             self.is_idle.set()

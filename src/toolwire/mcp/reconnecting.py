@@ -12,6 +12,9 @@ from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S,
 from toolwire.mcp.open_connection import OpenConnection
 from toolwire.mcp.transports.http import Refused, fate_of
 
+LAST_LINE_CHARACTERS = 300
+"""Maximum characters of the last line of stderr that an error has. The log has the whole line."""
+
 # A generator of its own: one that is shared would change the numbers of a program that gave it a seed.
 _CHANCE = random.Random()  # noqa: S311 - no secret
 
@@ -26,6 +29,8 @@ class Attempts:
         """The number of attempts that failed one after the other."""
         self.error = ""
         """The reason of the last end."""
+        self.last_words = ""
+        """The end of a sentence for the operator: what the process wrote last. No model may read it."""
         self.is_refused = False
         """True if the server refused this client at the last attempt. Waiting does not help, but a login may."""
         self._hurry = anyio.Event()
@@ -35,6 +40,8 @@ class Attempts:
         is_stable = connection.client is not None and anyio.current_time() - connection.since >= STABLE_S
         self.failures = 1 if is_stable else self.failures + 1
         self.error = connection.error or "it closed the connection"
+        last_line = connection.last_line[:LAST_LINE_CHARACTERS]
+        self.last_words = f". Its stderr ends with: {last_line}" if last_line else ""
         self.is_refused = connection.is_refused
         self.ended += 1
 
@@ -58,6 +65,9 @@ def note_error(connection: OpenConnection, error: BaseException) -> None:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     connection.is_refused = isinstance(error, Refused) or (isinstance(error, MCPError) and fate_of(error) == "refused")
+    if connection.error:
+        # The end of the process is the reason of what follows it.
+        return
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         connection.error = f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
     else:

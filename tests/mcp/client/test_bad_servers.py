@@ -110,6 +110,27 @@ def test_a_server_that_dies_at_its_start_is_an_error_at_once(raw: Raw) -> None:
         raw("dies")
 
 
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo no key >&2; echo >&2; exit 3", "its process ended with exit code 3. Its stderr ends with: no key"),
+        ("printf 'no \\033key' >&2; exit 1", "its process ended with exit code 1. Its stderr ends with: no \\x1bkey"),
+        ("kill -9 $$", "its process was ended by signal 9"),
+        ("exec >&-; echo gone >&2; exec sleep 60", "it closed its stdout. Its stderr ends with: gone"),
+        ("read line; exit 0", "its process ended with exit code 0"),
+    ],
+)
+def test_the_end_of_a_process_is_told_to_the_operator_with_its_last_words(script: str, why: str) -> None:
+    client = MCPClient.stdio("raw", "sh", ["-c", script])
+    with pytest.raises(ServerUnavailable) as failed:
+        client.connect()
+    # A failed call has the reason alone: no model may read what a server writes there.
+    reason = client.reason
+    client.close()
+    assert reason == why.partition(". Its stderr")[0]
+    assert str(failed.value) == f"the MCP server 'raw' cannot be used: {why}"
+
+
 def test_a_silent_server_is_given_up(raw: Raw) -> None:
     with pytest.raises(ServerUnavailable) as refused:
         raw("silent", connect_s=0.5)

@@ -87,11 +87,12 @@ def test_the_doctor_names_the_protocol_in_which_a_server_answers(tmp_path: Path)
     old = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
     ends = {"command": sys.executable, "args": ["-c", ""]}
     found = diagnose_mcp({"mcpServers": {"old": old, "ends": ends, "named": {**old, "protocol": "2025-06-18"}}})
-    failure = "config: mcpServers.{0}: the MCP server '{0}' cannot be used: it closed the connection"
+    failure = "config: mcpServers.{0}: the MCP server '{0}' cannot be used: its process ended with exit code {1}"
+    told = failure.format("old", "1. Its stderr ends with: unknown")
     older = 'config: mcpServers.old.protocol: the server answers in an older protocol: write "2025-06-18" here'
     assert {each.server: each.problems for each in found} == {
-        "old": (failure.format("old"), older),
-        "ends": (failure.format("ends"),),
+        "old": (told, older),
+        "ends": (failure.format("ends", 0),),
         "named": (),
     }
     assert [each.server for each in found if each.is_on] == ["named"]

@@ -21,12 +21,14 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from toolwire.mcp.client_limits import CLOSE_GRACE_S
-from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.server_log import LINE_CHARACTERS, ServerLog, printable
 from toolwire.vocabulary.machine import system
 
 MARKS = "TOOLWIRE_SERVER_MARKS"
 """The variable with the marks of a server and of those above it. Each process that the server starts inherits it."""
 _POLL_S = 0.01
+_END_S = 2.0
+"""Seconds that the end of the messages waits for the exit code, and for the rest of stderr. Both come at once."""
 _STDERR_LINE_BYTES = 64 * 1024
 
 
@@ -71,26 +73,31 @@ async def stdio(command: Command, log: ServerLog, message_bytes: int) -> AsyncGe
     with anyio.CancelScope(shield=True):
         await starting
     process = starting.result()
-    stderr = asyncio.create_task(_log_stderr(process, log))
+    stderr = _Stderr(process, log)
+    reading = asyncio.create_task(stderr.read())
+    incoming = _Incoming(process, log, message_bytes, stderr)
     try:
-        yield _Incoming(process, log, message_bytes), _Outgoing(process)
+        yield incoming, _Outgoing(process, incoming.is_over)
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
             if not await anyio.to_thread.run_sync(system.kill_marked, MARKS, mark):
                 log.warning("some processes that it started could not be ended")
-            stderr.cancel()
+            reading.cancel()
             with suppress(asyncio.CancelledError):
-                await stderr
+                await reading
             _close_pipes(process)
 
 
 class _Incoming:
     """The messages of the server. A line that is not a message is the error of the SDK, as in its own transports."""
 
-    def __init__(self, process: Process, log: ServerLog, message_bytes: int) -> None:
+    def __init__(self, process: Process, log: ServerLog, message_bytes: int, stderr: _Stderr) -> None:
         assert process.stdout is not None
-        self._lines, self._log, self._message_bytes = process.stdout, log, message_bytes
+        self._process, self._lines, self._stderr = process, process.stdout, stderr
+        self._log, self._message_bytes = log, message_bytes
+        self.is_over = anyio.Event()
+        """Set at the end of the messages."""
 
     async def receive(self) -> SessionMessage | ValidationError:
         while True:
@@ -98,11 +105,14 @@ class _Incoming:
                 line = await self._lines.readline()
             except ValueError:
                 self._log.warning(f"it sent a message of more than {self._message_bytes:,} bytes and is disconnected")
-                raise anyio.EndOfStream from None
+                self.is_over.set()
+                raise anyio.EndOfStream(f"it sent a message of more than {self._message_bytes:,} bytes") from None
             except ConnectionError:
-                raise anyio.EndOfStream from None
+                line = b""
             if not line:
-                raise anyio.EndOfStream
+                end = await self._describe_end()
+                self.is_over.set()
+                raise anyio.EndOfStream(*end)
             if not line.isspace():
                 # Wrong bytes are replaced, because the caller would wait for an answer that was skipped.
                 text = line.decode("utf-8", "replace")
@@ -111,6 +121,17 @@ class _Incoming:
                 except ValidationError as refused:
                     return refused
 
+    async def _describe_end(self) -> tuple[str, str]:
+        """Returns why there are no more messages, and the last line of stderr. Waits for both for a moment."""
+        if await _has_ended(self._process, _END_S):
+            with anyio.move_on_after(_END_S):
+                await self._stderr.is_over.wait()
+        code = self._process.returncode
+        if code is None:
+            return "it closed its stdout", self._stderr.last_line
+        how = f"its process ended with exit code {code}" if code >= 0 else f"its process was ended by signal {-code}"
+        return how, self._stderr.last_line
+
     async def aclose(self) -> None:
         """Does nothing: the process is ended as a whole."""
 
@@ -118,12 +139,15 @@ class _Incoming:
 class _Outgoing:
     """The messages to the server."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, is_over: anyio.Event) -> None:
         assert process.stdin is not None
-        self._stdin = process.stdin
+        self._stdin, self._is_over = process.stdin, is_over
 
     async def send(self, item: SessionMessage, /) -> None:
         if self._stdin.is_closing():
+            # The reader knows why.
+            with anyio.move_on_after(3 * _END_S):
+                await self._is_over.wait()
             raise anyio.ClosedResourceError
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self._stdin.write(text.encode("utf-8", "replace") + b"\n")
@@ -135,15 +159,34 @@ class _Outgoing:
         """Does nothing: the process is ended as a whole."""
 
 
-async def _log_stderr(process: Process, log: ServerLog) -> None:
-    assert process.stderr is not None
-    rest = b""
-    while chunk := await process.stderr.read(_STDERR_LINE_BYTES):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _STDERR_LINE_BYTES:
-            lines, rest = [*lines, rest], b""
-        for line in lines:
-            log.info(line.decode("utf-8", "replace").rstrip())
+class _Stderr:
+    """The stderr of the server, which goes to its log."""
+
+    def __init__(self, process: Process, log: ServerLog) -> None:
+        assert process.stderr is not None
+        self._stream, self._log = process.stderr, log
+        self.last_line = ""
+        """The last line with a text."""
+        self.is_over = anyio.Event()
+        """Set at its end."""
+
+    async def read(self) -> None:
+        """Logs each line, until the end."""
+        rest = b""
+        while chunk := await self._stream.read(_STDERR_LINE_BYTES):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _STDERR_LINE_BYTES:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self._note(line)
+        if rest:
+            self._note(rest)
+        self.is_over.set()
+
+    def _note(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()
+        self.last_line = printable(text[:LINE_CHARACTERS]) if text else self.last_line
+        self._log.info(text)
 
 
 async def _end(process: Process) -> None:
@@ -159,9 +202,9 @@ async def _end(process: Process) -> None:
     system.kill_group(process.pid)
 
 
-async def _has_ended(process: Process) -> bool:
+async def _has_ended(process: Process, limit_s: float = CLOSE_GRACE_S) -> bool:
     # Not `process.wait()`: it also waits for the pipes, which a child of the server may hold.
-    deadline = anyio.current_time() + CLOSE_GRACE_S
+    deadline = anyio.current_time() + limit_s
     while process.returncode is None:
         if anyio.current_time() >= deadline:
             return False

@@ -48,9 +48,9 @@ class _Stream:
 
 
 class ReadStream(_Stream):
-    """A read stream that calls `ended` at its end."""
+    """A read stream that calls `ended` at its end, with the reason and the last line of stderr, if they are known."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None], mended: AnswerMender) -> None:
+    def __init__(self, inner: Any, ended: Callable[..., None], mended: AnswerMender) -> None:
         super().__init__(inner, mended)
         self._ended = ended
 
@@ -63,8 +63,8 @@ class ReadStream(_Stream):
         while True:
             try:
                 item: Item = await self._inner.receive()
-            except anyio.EndOfStream:
-                self._ended()
+            except anyio.EndOfStream as end:
+                self._ended(*end.args)
                 raise
             if isinstance(item, ValidationError):
                 meant = self._mended.meant(item)
@@ -114,7 +114,7 @@ class WriteStream(_Stream):
 
 @asynccontextmanager
 async def watch_transport(
-    transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[[], None], log: ServerLog
+    transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[..., None], log: ServerLog
 ) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
     """Opens a transport and calls `ended` when the server closes the connection."""
     async with transport as (reading, writing):
