@@ -158,7 +158,12 @@ def test_a_calling_format_of_text_says_the_same(protocol: str, name: str) -> Non
     assert text in str(sent(protocol, block_of(media_type, data))[1])
 
 
-@pytest.mark.parametrize("name", BAD)
+def test_an_mcp_client_receives_an_image_that_no_model_takes() -> None:
+    media_type, data, _ = BAD["SVG"]
+    assert sent_by_mcp(block_of(media_type, data)) == [{"type": "image", "mimeType": media_type, "data": data}]
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if name != "SVG"])
 def test_an_mcp_client_reads_what_is_no_image_as_text(name: str) -> None:
     media_type, data, text = BAD[name]
     assert sent_by_mcp(block_of(media_type, data)) == [{"type": "text", "text": text}]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from toolwire.mcp.convert import FAILED_DATA
 from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.texts.invisible import remove_hidden
@@ -20,15 +21,13 @@ def remove_hidden_in_result(name: str, result: ToolResult) -> ToolResult:
     A block whose URI has some becomes a text, because another URI would lead elsewhere.
     """
     blocks = [_remove_hidden_in_block(block) for block in result.blocks]
-    data, error, meta = (
-        remove_hidden_in_value(result.data),
-        remove_hidden_in_value(result.error),
-        remove_hidden_in_value(result.metadata.get("mcp")),
-    )
-    if (blocks, data, error, meta) == ([*result.blocks], result.data, result.error, result.metadata.get("mcp")):
+    data, error = remove_hidden_in_value(result.data), remove_hidden_in_value(result.error)
+    of_server = {key: result.metadata[key] for key in ("mcp", FAILED_DATA) if key in result.metadata}
+    clean = remove_hidden_in_value(of_server)
+    if (blocks, data, error, clean) == ([*result.blocks], result.data, result.error, of_server):
         return result
     _LOG.warning("the result of %r: hidden characters were removed", name)
-    metadata = {**result.metadata, "mcp": meta} if meta else result.metadata
+    metadata = {**result.metadata, **clean}
     return ToolResult(result.success, data, error, metadata, content=blocks, failure=result.failure, call=result.call)
 
 

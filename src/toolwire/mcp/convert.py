@@ -188,6 +188,10 @@ def _is_awaitable(value: Any) -> bool:
     return hasattr(cast("object", type(value)), "__await__")
 
 
+FAILED_DATA = "mcp_structured"
+"""The key of the metadata under which a failed result has the structured content of its server."""
+
+
 def result_of_mcp(value: Any) -> Any:
     """Converts a `CallToolResult`, of either SDK generation or as JSON, to a `ToolResult`. Any other value is returned
     as it is.
@@ -199,11 +203,13 @@ def result_of_mcp(value: Any) -> Any:
     blocks = [block_of(item) for item in items_of(field_of(value, "content"))]
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     meta = field_of(value, "meta", "_meta")
-    metadata = {"mcp": meta} if meta else None
+    metadata = {"mcp": meta} if meta else {}
+    structured = field_of(value, "structured_content", "structuredContent")
     if field_of(value, "is_error", "isError"):
         rest = [block for block in blocks if block["type"] != "text"]
+        # A failure has no data for a model.
+        metadata |= {FAILED_DATA: structured} if isinstance(structured, Mapping) else {}
         return ToolResult(False, error="\n".join(texts) or None, metadata=metadata, content=rest)
-    structured = field_of(value, "structured_content", "structuredContent")
     data = data_of(blocks) if structured is None else structured
     return ToolResult(True, data, None, metadata, content=blocks)
 
@@ -246,12 +252,15 @@ def block_of(item: Any) -> ContentBlock:
         media_type = field_of(item, "mime_type", "mimeType") or image_type_of_base64(data)
         fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": data}
     elif kind == "resource":
-        fields["resource"] = _fields(field_of(item, "resource"), ("uri", "text", "blob"))
+        resource = field_of(item, "resource")
+        fields["resource"] = _fields(resource, ("uri", "text", "blob")) | _meta_of(resource)
     elif kind == "resource_link":
         fields = _fields(item, ("uri", "name", "title", "description"))
         if type(size := field_of(item, "size")) is int:
             fields["size"] = size
-    block = {"type": kind, **fields}
+        if icons := [icon for icon in map(_icon_of, items_of(field_of(item, "icons"))) if icon]:
+            fields["icons"] = icons
+    block = {"type": kind, **fields, **_meta_of(item)}
     annotations = _annotations(field_of(item, "annotations"))
     if annotations and is_block(annotated := {**block, "annotations": annotations}):
         return annotated
@@ -262,6 +271,20 @@ def _fields(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Returns the texts under these names, and the media type."""
     found = {name: field_of(value, name) for name in names} | {"mimeType": field_of(value, "mime_type", "mimeType")}
     return {name: str(given) for name, given in found.items() if given is not None}
+
+
+def _meta_of(value: object) -> dict[str, Any]:
+    """Returns the `_meta` of a block or resource under its key; nothing without one."""
+    is_json = isinstance(value, Mapping)
+    meta: Any = cast("Mapping[str, Any]", value).get("_meta") if is_json else getattr(value, "meta", None)
+    return {"_meta": copy.deepcopy(cast("dict[str, Any]", meta))} if type(meta) is dict and meta else {}
+
+
+def _icon_of(value: Any) -> dict[str, Any]:
+    """Returns an icon as JSON; nothing for another value."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return copy.deepcopy(dict(cast("Mapping[str, Any]", value))) if isinstance(value, Mapping) else {}
 
 
 def _annotations(value: Any) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Content blocks that a model can receive. They are plain mappings in the shape that providers use."""
+"""Content blocks that a model can receive. They are plain mappings in the shape that providers use.
+
+Their `annotations`, `_meta` and `icons` are for clients of MCP. No model receives them.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ class TextBlock(TypedDict):
     type: Literal["text"]
     text: str
     annotations: NotRequired[Annotations]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class Base64Source(TypedDict):
@@ -53,6 +57,7 @@ class ImageBlock(TypedDict):
     type: Literal["image"]
     source: Base64Source | UrlSource
     annotations: NotRequired[Annotations]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class AudioBlock(TypedDict):
@@ -61,6 +66,7 @@ class AudioBlock(TypedDict):
     type: Literal["audio"]
     source: Base64Source | UrlSource
     annotations: NotRequired[Annotations]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class TextResource(TypedDict):
@@ -69,6 +75,7 @@ class TextResource(TypedDict):
     uri: str
     text: str
     mimeType: NotRequired[str]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class BlobResource(TypedDict):
@@ -77,6 +84,7 @@ class BlobResource(TypedDict):
     uri: str
     blob: str
     mimeType: NotRequired[str]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class ResourceBlock(TypedDict):
@@ -88,6 +96,7 @@ class ResourceBlock(TypedDict):
     type: Literal["resource"]
     resource: TextResource | BlobResource
     annotations: NotRequired[Annotations]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class ResourceLinkBlock(TypedDict):
@@ -103,7 +112,9 @@ class ResourceLinkBlock(TypedDict):
     description: NotRequired[str]
     mimeType: NotRequired[str]
     size: NotRequired[int]
+    icons: NotRequired[list[dict[str, Any]]]
     annotations: NotRequired[Annotations]
+    _meta: NotRequired[dict[str, Any]]
 
 
 class ToolUseBlock(TypedDict):
@@ -134,6 +145,10 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
         if not _is_annotations(block["annotations"]):
             return False
         size -= 1
+    if "_meta" in block:
+        if type(block["_meta"]) is not dict:
+            return False
+        size -= 1
     match block.get("type"):
         case "text":
             return size == 2 and type(block.get("text")) is str
@@ -147,8 +162,9 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
             return False
 
 
+_PLAIN = frozenset({"type", "text"})
 _LINK_FIELDS = frozenset(ResourceLinkBlock.__annotations__)
-_RESOURCE_FIELDS = frozenset({"uri", "mimeType", "text", "blob"})
+_RESOURCE_FIELDS = frozenset({"uri", "mimeType", "text", "blob", "_meta"})
 _ANNOTATION_TYPES = {"audience": list, "priority": float | int, "lastModified": str}
 
 
@@ -179,9 +195,7 @@ def block_for_model(block: ContentBlock) -> ShownBlock:
         return _resource_for_model(cast("Mapping[str, Any]", block["resource"]))
     if block["type"] != "text":
         return _media_for_model(block)
-    if "annotations" not in block:
-        return block
-    return TextBlock(type="text", text=block["text"])
+    return block if block.keys() == _PLAIN else TextBlock(type="text", text=block["text"])
 
 
 def _media_for_model(block: ImageBlock | AudioBlock) -> ShownBlock:
@@ -276,9 +290,10 @@ def is_resource(value: object) -> bool:
     resource = cast("Mapping[Any, Any]", value)
     return (
         resource.keys() <= _RESOURCE_FIELDS
+        and type(resource.get("_meta", {})) is dict
         and ("text" in resource) != ("blob" in resource)
         and "uri" in resource
-        and _has_texts(resource, tuple(resource))
+        and _has_texts(resource, tuple(resource.keys() - {"_meta"}))
     )
 
 
@@ -342,8 +357,8 @@ def new_blocks(before: Sequence[ContentBlock], after: Sequence[ContentBlock]) ->
 
 
 def is_plain_text(block: object) -> TypeGuard[TextBlock]:
-    """True for text that may be joined with the text before it: a text block without annotations."""
-    return is_block(block) and block["type"] == "text" and "annotations" not in block
+    """True for text that may be joined with the text before it: a text block with nothing beside its text."""
+    return is_block(block) and block["type"] == "text" and block.keys() == _PLAIN
 
 
 def _join_texts(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:

@@ -34,9 +34,10 @@ def read_block(given: Any) -> ContentBlock:
         return own(given)
     fields = _fields_of(given)
     found = _read_fields(fields)
-    if annotations := fields.get("annotations"):
-        annotated = {**found, "annotations": annotations}
-        found = annotated if is_block(annotated) else found
+    for key in ("annotations", "_meta"):
+        if given_there := fields.get(key):
+            more = {**found, key: given_there}
+            found = more if is_block(more) else found
     if is_block(found):
         return own(found)
     return TextBlock(type="text", text=_words_for(given, fields))

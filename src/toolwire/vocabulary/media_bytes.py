@@ -23,6 +23,7 @@ _SIGNATURES = (
     (b"GIF89a", "image/gif"),
 )
 """The first bytes of the images that models can see, besides WebP."""
+_MODEL_TYPES = frozenset({"image/webp", "image/jpg", *(kind for _, kind in _SIGNATURES)})
 _HEAD_CHARACTERS = 32
 """Characters of base64 that hold the first bytes of an image."""
 _MEDIA_TYPE = re.compile(r"[a-z0-9][\w.+-]{0,60}(/[\w.+-]{1,60})?", re.IGNORECASE | re.ASCII)
@@ -52,11 +53,11 @@ def image_type_of_base64(data: str) -> str | None:
     return None if content is None else image_type(content)
 
 
-def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAGE_LIMIT_CHARACTERS) -> Media | str:
+def read_media(kind: str, source: Mapping[str, Any], *, is_for_model: bool = True) -> Media | str:
     """Returns the media of a source, or the text that stands in its place.
 
     `kind` is `image` or `audio`. `source` has the base64 as `data`, which may be a `data:` URL, and the media type as
-    `media_type`. An image of more than `limit` characters is a text; None is no limit.
+    `media_type`. Models take no large image, and only those of four types: an image `is_for_model`, or for a client.
     """
     head, comma, after = str(source.get("data", "")).partition(",")
     is_url = bool(comma) and head.lower().startswith("data:") and head.lower().endswith(";base64")
@@ -66,8 +67,9 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
     named = media_type if _MEDIA_TYPE.fullmatch(media_type) else "of unknown type"
     if not data.strip():
         return f"[{kind}: {named}, empty]"
-    if kind == "image" and limit is not None and len(data) > limit:
-        return f"[{kind}: {named}, {len(data) * 3 // 4:,} bytes, which is more than {limit * 3 // 4:,}]"
+    if kind == "image" and is_for_model and len(data) > IMAGE_LIMIT_CHARACTERS:
+        most = IMAGE_LIMIT_CHARACTERS * 3 // 4
+        return f"[{kind}: {named}, {len(data) * 3 // 4:,} bytes, which is more than {most:,}]"
     content = _decode_base64(data)
     if content is None:
         return f"[{kind}: {named}, not base64]"
@@ -76,6 +78,9 @@ def read_media(kind: str, source: Mapping[str, Any], *, limit: int | None = IMAG
     if kind != "image":
         return Media(media_type=media_type, data=text)
     true_type = image_type(content)
+    is_other = media_type.startswith("image/") and named == media_type and media_type not in _MODEL_TYPES
+    if true_type is None and is_other and not is_for_model:
+        true_type = media_type
     if true_type is None:
         size = count_of(len(content), "byte, which is", "bytes, which are")
         return f"[{kind}: {named}, {size} not PNG, JPEG, GIF or WebP]"

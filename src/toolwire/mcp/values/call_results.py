@@ -11,6 +11,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
 from toolwire.definition.derived import once_per_schema
 from toolwire.definition.tool import Tool
+from toolwire.mcp.convert import FAILED_DATA
 from toolwire.vocabulary.blocks import ContentBlock, is_block
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.media_bytes import read_media
@@ -55,7 +56,7 @@ def call_result(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
         meta[FAILURE_META] = failure_of(result)
     data = _data_for_schema(result, output_schema, version) if has_structured_content(version) else None
     return types.CallToolResult(
-        content=[mcp_block(block) for block in encodable(plain_value(result.content))],
+        content=[mcp_block(block) for block in without_own_meta(encodable(plain_value(result.content)))],
         structured_content=encodable(data),
         is_error=not result.success,
         _meta=encodable(plain_value(meta)) or None,
@@ -109,7 +110,7 @@ def is_object(schema: Mapping[str, Any] | None) -> bool:
 
 def _data_for_schema(result: ToolResult, output_schema: Mapping[str, Any] | None, version: str) -> Any:
     if not result.success:
-        return None
+        return plain_value(result.metadata.get(FAILED_DATA))
     if output_schema is None:
         return _own_structure(result.data)
     if is_object(output_schema):
@@ -138,25 +139,25 @@ def failure_of(result: ToolResult) -> dict[str, Any]:
 def mcp_block(block: ContentBlock) -> types.ContentBlock:
     """Returns a block in MCP's form. Media that lie at a URL become a link to it.
 
-    An image or a sound whose bytes are not what they should be becomes the text that a model would read.
+    An image may be of any type. One whose bytes are not of its type, or not base64, becomes a text that says so.
     """
-    annotations = cast("Any", block.get("annotations"))
+    more: Any = {"annotations": block.get("annotations"), "_meta": block.get("_meta")}
     match block["type"]:
         case "text":
-            return types.TextContent(text=block["text"], annotations=annotations)
+            return types.TextContent(text=block["text"], **more)
         case "image" | "audio" as kind:
             source = block["source"]
             if source["type"] == "url":
-                return types.ResourceLink(uri=source["url"], name=kind, annotations=annotations)
-            found = read_media(kind, source, limit=None)
+                return types.ResourceLink(uri=source["url"], name=kind, **more)
+            found = read_media(kind, source, is_for_model=False)
             if isinstance(found, str):
-                return types.TextContent(text=found, annotations=annotations)
+                return types.TextContent(text=found, **more)
             made = types.ImageContent if kind == "image" else types.AudioContent
-            return made(data=found.data, mime_type=found.media_type, annotations=annotations)
+            return made(data=found.data, mime_type=found.media_type, **more)
         case "resource":
             resource = cast("dict[str, Any]", block["resource"])
             contents = types.TextResourceContents if "text" in resource else types.BlobResourceContents
-            return types.EmbeddedResource(resource=contents.model_validate(resource), annotations=annotations)
+            return types.EmbeddedResource(resource=contents.model_validate(resource), **more)
         case "resource_link":
             fields = {name: value for name, value in block.items() if name != "type"}
             return types.ResourceLink.model_validate(fields)
