@@ -191,6 +191,33 @@ async def test_a_request_that_is_lost_says_how_far_it_came(error: type[Exception
     assert fate_of(error_of(await answered(handle))) == fate
 
 
+@pytest.mark.parametrize(
+    ("status", "content", "told"),
+    [
+        (500, b"<html>", "the server answered with 500 Internal Server Error"),
+        (429, b'{"error": "too many"}', "the server answered with 429 Too Many Requests"),
+        (599, b"[]", "the server answered with 599"),
+        (
+            405,
+            b"",
+            (
+                'the server answered with 405 Method Not Allowed. If it speaks the older SSE, write "type": "sse", or '
+                "MCPClient.sse"
+            ),
+        ),
+        (400, b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "its own"}}', "its own"),
+    ],
+)
+async def test_an_answer_that_is_no_message_is_told_by_its_status(status: int, content: bytes, told: str) -> None:
+    answer = await answered(lambda _: httpx2.Response(status, content=content))
+    assert (answer.status_code, error_of(answer).error.message) == (status, told)
+
+
+async def test_an_endless_answer_is_told_by_its_status_too() -> None:
+    answer = await answered(lambda _: httpx2.Response(500, content=body(200)))
+    assert error_of(answer).error.message == "the server answered with 500 Internal Server Error"
+
+
 async def test_a_session_that_ended_is_told() -> None:
     gone = await answered(lambda _: httpx2.Response(404), {"mcp-session-id": "1"})
     other = await answered(lambda _: httpx2.Response(404))

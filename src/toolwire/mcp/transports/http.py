@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal, cast
 
 import anyio
@@ -21,7 +22,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
 from toolwire.mcp.client_limits import BACKOFF_S
 from toolwire.mcp.oauth.authorization import Endpoint
@@ -41,6 +42,9 @@ AUTHORIZATION_BYTES = 1024 * 1024
 """Bytes of one answer of an authorization server. Its documents have a few kilobytes."""
 
 _PING = json.dumps({"jsonrpc": "2.0", "id": "toolwire-ping", "method": "ping"})
+
+_KNOWN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+"""Statuses whose answers pass: they ask for a login, or say that there is no such session or method."""
 
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
@@ -100,10 +104,34 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if is_message and MCP_SESSION_ID in request.headers and await self._has_ended(request, response):
             await response.aclose()
             return _error_response("no_session", "the server has ended the session")
+        if is_message and response.status_code >= HTTPStatus.BAD_REQUEST and response.status_code not in _KNOWN:
+            return await self._status_error(response)
         ended = self._note_end if is_stream else None
         bounded = _BoundedStream(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes, ended)
         response.stream = _MendingStream(bounded) if is_message else bounded
         return response
+
+    async def _status_error(self, response: httpx2.Response) -> httpx2.Response:
+        """Returns an answer with the error of the server, or if it has none, with an error that names the status."""
+        response.stream = _BoundedStream(
+            cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes, None
+        )
+        try:
+            content = b"".join([chunk async for chunk in response.stream])
+        except (httpx2.TransportError, httpx2.StreamError):
+            content = b""
+        finally:
+            await response.aclose()
+        headers = {"content-type": "application/json"}
+        if _is_error(content):
+            return httpx2.Response(response.status_code, headers=headers, content=mend_text(content))
+        reason = httpx2.codes.get_reason_phrase(response.status_code)
+        text = f"the server answered with {response.status_code} {reason}".rstrip()
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            text += '. If it speaks the older SSE, write "type": "sse", or MCPClient.sse'
+        error = {"code": INTERNAL_ERROR, "message": text}
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+        return httpx2.Response(response.status_code, headers=headers, content=body)
 
     def _note_end(self) -> None:
         self._may_reopen_at = anyio.current_time() + BACKOFF_S
@@ -189,6 +217,16 @@ class _MendingStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _is_error(content: bytes) -> bool:
+    """Returns True if it is the error of a JSON-RPC message."""
+    try:
+        found: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    error: Any = cast("dict[str, Any]", found).get("error") if isinstance(found, dict) else None
+    return isinstance(error, dict) and "code" in error
 
 
 def _mend_line(line: bytes) -> bytes:
