@@ -163,14 +163,17 @@ class _ReadFuture(Future[Any]):
 
     def __init__(self, source: Future[Any]) -> None:
         super().__init__()
-        self._source = source
+        self._source: Future[Any] | None = source
         source.add_done_callback(self._settle)
 
     def cancel(self) -> bool:
         """Cancels the other future, and so this one."""
-        return self._source.cancel()
+        source = self._source
+        return self.cancelled() if source is None else source.cancel()
 
     def _settle(self, source: Future[Any]) -> None:
+        # A future keeps its callbacks: both would live on as a cycle until the next garbage collection.
+        self._source = None
         if source.cancelled():
             super().cancel()
             return

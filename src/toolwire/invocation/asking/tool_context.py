@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolwire.invocation.asking.question import Questions
@@ -28,57 +29,79 @@ def context_of(
     questions: Questions,
 ) -> CallContext:
     """Returns the context of one pass of the tool."""
-    call, numbers = prepared.call, prepared.numbers
-    run = scope.run or Run()
+    one_pass = _Pass(prepared, scope, invoke, deadline, produced, questions, scope.run or Run())
+    return one_pass.context_in(one_pass.inside)
 
-    def inside() -> Scope:
-        # Made for each use, because most tools make no call. The calls belong to the tool's run, and end with its
-        # deadline. They are on record: when a person has decided, the tool is called again, and they are not.
-        return replace(
-            scope,
-            run_id=scope.run_id or call.id,
-            run=run,
-            deadline=None if deadline is None else questions.clock.extend_limit(deadline),
-            end=None,
-            variables=None,
-            # The tool reads the whole result. Its own is bounded for the model.
-            result_limit_bytes=None,
-            clocks=questions.clocks,
-            sink=None,
-        )
 
-    async def emit_later(part: Any) -> None:
-        if not await produced.put_later(part, scope.ports):
-            raise Interrupted
+@dataclass(slots=True, eq=False)
+class _Pass:
+    """One pass of the tool. Its contexts hold it, and it holds none of them: all go when the pass has ended."""
 
-    def emit(part: Any) -> Awaitable[None]:
-        if not produced.put(part):
-            raise Interrupted
-        return DONE
+    prepared: Prepared
+    scope: Scope
+    invoke: Path
+    deadline: float | None
+    produced: CallOutput
+    questions: Questions
+    run: Run
 
-    def context_in(inner: Callable[[], Scope]) -> CallContext:
-        async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
-            prepared.is_composite = True
-            child = ToolCall(name, arguments, id=f"{call.id}/{next(numbers)}", parent=call.id)
-            return await questions.await_call(invoke(child, inner()))
-
+    def context_in(self, inner: Callable[[], Scope]) -> CallContext:
+        """Returns a context whose calls have the scope `inner`."""
+        call, scope, questions = self.prepared.call, self.scope, self.questions
         return CallContext(
             call_id=call.id,
             caller=scope.caller,
-            deadline=deadline,
-            call=call_back,
-            emit=emit_later if prepared.entry.tool.is_async else emit,
+            deadline=self.deadline,
+            call=partial(self.call_back, inner),
+            emit=self.emit_later if self.prepared.entry.tool.is_async else self.emit,
             ask=questions.put,
             note=questions.notes.add,
             notes=lambda: questions.notes.values,
             answers=questions.answers,
             state=questions.state,
-            idempotency_key=_key_for_call(prepared, scope),
+            idempotency_key=_key_for_call(self.prepared, scope),
             scope=inner,
-            using=lambda tools, agent: context_in(below(inner, tools, agent)),
+            using=lambda tools, agent: self.context_in(below(inner, tools, agent)),
         )
 
-    return context_in(inside)
+    def inside(self) -> Scope:
+        """Returns the scope of the tool's calls.
+
+        They belong to the tool's run, and end with its deadline. They are on record: when a person has decided, the
+        tool is called again, and they are not.
+        """
+        # Made for each use, because most tools make no call.
+        scope, deadline = self.scope, self.deadline
+        return replace(
+            scope,
+            run_id=scope.run_id or self.prepared.call.id,
+            run=self.run,
+            deadline=None if deadline is None else self.questions.clock.extend_limit(deadline),
+            end=None,
+            variables=None,
+            # The tool reads the whole result. Its own is bounded for the model.
+            result_limit_bytes=None,
+            clocks=self.questions.clocks,
+            sink=None,
+        )
+
+    async def call_back(self, inner: Callable[[], Scope], name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Makes a call of the tool, in the scope `inner`."""
+        prepared, call = self.prepared, self.prepared.call
+        prepared.is_composite = True
+        child = ToolCall(name, arguments, id=f"{call.id}/{next(prepared.numbers)}", parent=call.id)
+        return await self.questions.await_call(self.invoke(child, inner()))
+
+    async def emit_later(self, part: Any) -> None:
+        """Emits a part of an async tool."""
+        if not await self.produced.put_later(part, self.scope.ports):
+            raise Interrupted
+
+    def emit(self, part: Any) -> Awaitable[None]:
+        """Emits a part."""
+        if not self.produced.put(part):
+            raise Interrupted
+        return DONE
 
 
 def _key_for_call(prepared: Prepared, scope: Scope) -> str:

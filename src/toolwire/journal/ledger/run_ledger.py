@@ -347,11 +347,15 @@ class RunLedger:
         the run.
         """
         is_written = self._opening is None and not self._was_refused
-        if self._lease is not None and is_written and not has_succeeded(self._released):
+        is_released = has_succeeded(self._released)
+        if self._lease is not None and is_written and not is_released:
             self._released = future = self._run(self._give_up)
         else:
             future = RecordFuture[None]()
             future.set_result(None)
+            if is_released:
+                # The future before has this ledger in its callback. Both would live on until a garbage collection.
+                self._released = future
         future.add_done_callback(lambda _: self._database.drop(self.run_id, self))
         return future
 
