@@ -52,6 +52,9 @@ USES: dict[str, dict[str, Callable[[], object]]] = {
         "MCPClient.login": lambda: MCPClient.http("x", URL, auth="oauth").login(),
         "register_mcp_client": lambda: ToolRegistry().register_mcp_client(MCPClient.stdio("x", "npx")),
         "registry.mcp": lambda: ToolRegistry().mcp.add(CONFIG),
+        "registry.mcp.add envFile": lambda: ToolRegistry().mcp.add(
+            {"mcpServers": {"x": {"command": "npx", "envFile": ".env"}}}
+        ),
         "diagnose_mcp": lambda: diagnose_mcp(CONFIG),
         "log_in_mcp": lambda: log_in_mcp(URL),
         "ToolServer.in_memory": with_server(lambda server: server.in_memory()),
