@@ -23,7 +23,8 @@ _LOG = logging.getLogger("toolwire.registry")
 class Catalogue:
     """Tools by name, in order of registration. A thread may read while another one adds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alike: set[tuple[str, str]] | None = None) -> None:
+        """`alike` is as in `_alike`, if another catalogue has them too."""
         self._lock = threading.Lock()
         # Each new or removed name replaces the dict, so that readers need no lock.
         self._registrations: dict[str, Registration | DrawnRegistration] = {}
@@ -31,7 +32,7 @@ class Catalogue:
         """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
         """Maps the look of a name to the first registered name with that look."""
-        self._alike: set[tuple[str, str]] = set()
+        self._alike = set[tuple[str, str]]() if alike is None else alike
         """Pairs of servers whose names look alike, and of which a warning told."""
         self._has_deferred = False
         self._drawn: tuple[DrawnRegistration, ...] = ()
@@ -69,8 +70,7 @@ class Catalogue:
         """The requests that a gateway passes on to MCP servers. Rules may name them; no model sees or calls them."""
         with self._lock:
             if self._server_requests is None:
-                self._server_requests = Catalogue()
-                self._server_requests._alike = self._alike  # noqa: SLF001 - its own class
+                self._server_requests = Catalogue(alike=self._alike)
             return self._server_requests
 
     def find(self, name: str) -> Entry | None:

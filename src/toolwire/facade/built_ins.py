@@ -52,7 +52,7 @@ class BuiltInTools(RegistryBase):
 
         Raises:
             ConfigurationError: `timeout` is not a finite number above 0, `modules` names a module that programs may not
-                import, or `runner` is none.
+                import, or `runner` is not a runner.
         """
         from toolwire.facade.built_in.program_entry import programs_entry, require_runner
         from toolwire.sandbox.limits import Limits

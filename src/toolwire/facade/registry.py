@@ -336,7 +336,7 @@ class ToolRegistry(Settings, OldRegistryNames):
         None means all modules that programs may import.
 
         Raises:
-            ConfigurationError: `modules` names a module that programs may not import, or `runner` is none.
+            ConfigurationError: `modules` names a module that programs may not import, or `runner` is not a runner.
             SandboxUnavailable: the required isolation cannot be had here; the message says what to do.
             Overloaded: too many programs are running already.
         """

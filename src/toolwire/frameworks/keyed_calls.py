@@ -1,4 +1,4 @@
-"""What the adapters share: the sessions of a framework's conversations, and a call that runs once in one of them."""
+"""Shared by the adapters: the sessions of a framework's conversations, and calls that run once in one of them."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def is_success(turn: Turn) -> bool:
 
 
 def content_for_model(turn: Turn, part_of: Callable[[Any], Any]) -> Any:
-    """Returns what the model is told of a call: text, or if the result has images or sounds, a part for each block."""
+    """Returns the result of a call for the model: text, or if there are images or sounds, a part for each block."""
     shown: list[Any] = [block_for_model(block) for block in turn.results[0].content] if is_success(turn) else []
     if any(block["type"] != "text" for block in shown):
         return [part_of(block) for block in shown]

@@ -133,7 +133,7 @@ class _OneTool:
 
 
 def _read_arguments(text: str) -> Mapping[str, Any] | str:
-    """Returns the arguments as `ask` got them from the SDK, or a text of which toolwire says what is wrong."""
+    """Returns the arguments of a JSON object. Any other text is returned unchanged, and toolwire refuses it."""
     try:
         found = load_json(text or "{}")
     except (ValueError, Refusal):

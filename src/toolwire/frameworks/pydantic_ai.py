@@ -50,7 +50,7 @@ class ToolwireToolset(AbstractToolset[Any]):
         """Takes what `Session` takes as tools and `store`, and its options as keywords. `id` is the toolset's own.
 
         Raises:
-            ConfigurationError: As `Session`, there is no store, or the framework has the option itself.
+            ConfigurationError: As `Session`, or `store` is None, or the framework has the option itself.
         """
         self._id, self._sessions = id, Sessions(tools, store, options)
 

@@ -1,6 +1,6 @@
 """Tries the servers and profiles of a file, and logs in at a server: `toolwire mcp doctor` and `toolwire mcp login`.
 
-A trial takes the servers as `registry.mcp.add` does, so that it finds what a gateway would refuse.
+A trial takes the servers as `registry.mcp.add` does, so that it finds all that a gateway would refuse.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from toolwire.journal.store import Store
 
 Mode: TypeAlias = Literal["tools", "search", "code"]
-"""What a server lists: each tool, or those that a search found, or the tools by which programs find and call them."""
+"""The tools that a server lists: all, those that a search found, or those by which programs find and call others."""
 
 
 class _Served(OpenAi):

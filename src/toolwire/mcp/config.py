@@ -84,7 +84,7 @@ class McpServerProblem:
     Attributes:
         server: The name of the server.
         place: The file, and the key in it.
-        reason: What is wrong, and what to write instead.
+        reason: The fault, and how to mend it.
         is_off: True if the server is not used for it.
         is_former: True if the server goes on with the entry that it had before.
         is_required: True if the entry says that a gateway is not ready without the server.
@@ -183,7 +183,7 @@ def read_servers(config: Mapping[str, Any] | str | Path, environ: Mapping[str, s
 
 
 def usable_name(written: str) -> str:
-    """Returns the name of a server with `_` for what a name cannot have, such as blanks: `My Notes` is `My_Notes`."""
+    """Returns the name of a server with `_` for characters that a name cannot have: `My Notes` is `My_Notes`."""
     return _NOT_IN_NAMES.sub("_", written.strip()).strip("_") or written
 
 

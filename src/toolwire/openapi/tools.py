@@ -200,6 +200,7 @@ def _require_path(route: HTTPRoute, places: Mapping[str, Place]) -> None:
         name = part.partition("}")[0]
         if name not in described:
             raise DefinitionError(f"its path has {{{name}}}, which is not among its parameters")
+    # Decoded twice: a proxy and the server behind it may each do so.
     if any(unquote(part) in (".", "..") for part in re.split(r"[/\\]", unquote(route.path))):
         raise DefinitionError("its path leads out of the server's")
 

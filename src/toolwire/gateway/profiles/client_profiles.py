@@ -185,7 +185,7 @@ def _tables(profiles: Mapping[str, Any] | str | Path, auth: object) -> tuple[obj
     content = content_of(profiles, str(profiles))
     # A file whose table of servers is misspelt is refused as a whole: its profiles must not be in force alone.
     _, key = servers_in(content, str(profiles))
-    if may_have_other_profiles(key) and _are_of_another(content):
+    if may_have_other_profiles(key) and _are_of_client(content):
         return {}, f"{profiles}: {PROFILES}", auth, f"{profiles}: {AUTH}"
     _refuse_misspelt(content, str(profiles))
     if PROFILES in content and not content[PROFILES]:
@@ -194,8 +194,8 @@ def _tables(profiles: Mapping[str, Any] | str | Path, auth: object) -> tuple[obj
     return content.get(PROFILES, {}), f"{profiles}: {PROFILES}", found, f"{profiles}: {AUTH}"
 
 
-def _are_of_another(content: Mapping[str, Any]) -> bool:
-    """Returns whether the profiles of a file of Codex or Zed are its own: settings, such as which model it takes."""
+def _are_of_client(content: Mapping[str, Any]) -> bool:
+    """Returns whether the profiles of a file are settings of Codex or Zed, such as the model, and none of a gateway."""
     found = content.get(PROFILES, {})
     profiles = cast("Mapping[str, Any]", found).values() if isinstance(found, Mapping) else ()
     return AUTH not in content and not any("token" in one for one in profiles if isinstance(one, Mapping))
